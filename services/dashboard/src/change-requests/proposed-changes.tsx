@@ -36,16 +36,7 @@ function Proposed({ change }: { change: ProposedChange }) {
         </p>
       ))}
       {audience !== undefined && <Uses audienceKey={audience} />}
-      {words.sides !== undefined && (
-        <Disclosure label="All values" about={`of ${subject}`}>
-          {() => (
-            <div className={styles.sides}>
-              <Side title="Before" facts={words.sides?.before ?? []} />
-              <Side title="After" facts={words.sides?.after ?? []} />
-            </div>
-          )}
-        </Disclosure>
-      )}
+      {words.sides !== undefined && <Sides sides={words.sides} subject={subject} />}
     </section>
   );
 }
@@ -74,6 +65,22 @@ function Since({ words: { since = [] }, subject }: { words: ProposedWords; subje
       <p>Something else has changed this since:</p>
       <Differences items={since} label={`Changes of ${subject} since`} />
     </div>
+  );
+}
+
+type SidesProps = { sides: NonNullable<ProposedWords["sides"]>; subject: string };
+
+function Sides({ sides: { before, after, now }, subject }: SidesProps) {
+  return (
+    <Disclosure label="All values" about={`of ${subject}`}>
+      {() => (
+        <div className={styles.sides}>
+          <Side title="Before" facts={before} />
+          {now !== undefined && <Side title="Now" facts={now} />}
+          <Side title="After" facts={after} />
+        </div>
+      )}
+    </Disclosure>
   );
 }
 

@@ -6,11 +6,14 @@ import { stateDifferences, stateIn, stateTexts } from "../state/state.ts";
 import { listText, matchTexts } from "../state/words.ts";
 import { variationDifferences } from "../variations/variation-differences.ts";
 
+/** Values, one line for each fact. */
+type Facts = readonly string[];
+
 /** A proposed change in words. */
 export type ProposedWords = {
   differences: readonly Difference[];
-  /** All values before and after, one line for each fact. */
-  sides?: { before: readonly string[]; after: readonly string[] };
+  /** All values before and after, and those now if something else has changed them. */
+  sides?: { before: Facts; after: Facts; now?: Facts };
   /** The differences that something else has made since. The values after are those now. */
   since?: readonly Difference[];
   /** What else changes. */
@@ -50,7 +53,10 @@ function stateWords(change: Of<"state">): ProposedWords {
   const flags = dependents === 1 ? "1 flag requires" : `${dependents} flags require`;
   return {
     differences: stateDifferences(before, after),
-    sides: { before: stateTexts(before), after: stateTexts(after) },
+    sides: {
+      ...{ before: stateTexts(before), after: stateTexts(after) },
+      ...(now !== undefined && { now: stateTexts(now) }),
+    },
     ...(now !== undefined && { since: stateDifferences(before, now) }),
     notes: dependents === 0 ? [] : [`${flags} this one in ${name}.`],
   };

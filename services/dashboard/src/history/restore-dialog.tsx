@@ -10,7 +10,6 @@ import { useProposing } from "../proposals/use-proposing.ts";
 import { useKeySession } from "../session/session.tsx";
 import { CautionBadge } from "../state/caution.tsx";
 import { Differences } from "../state/differences.tsx";
-import { needsApproval } from "../state/protection.ts";
 import { isSameState, stateDifferences, stateIn, stateTexts } from "../state/state.ts";
 import { ruleProblemOf } from "../targeting/problems.ts";
 import { Button } from "../ui/button.tsx";
@@ -215,11 +214,12 @@ function Side({ title, entry }: { title: string; entry: HistoryEntry }) {
 function useRestoreOrProposal({ preview, target, onClose }: LoadedProps) {
   const place = useFlagInPage();
   const { mutate, isPending, error } = useRestore(preview, target, onClose);
-  const { change } = useProposing(place.environment);
+  const { proposes, change } = useProposing(place.environment);
   const { current, wanted, version, warning } = preview;
-  const exception = target === undefined ? "rollback" : undefined;
+  const turnsOn = wanted?.enabled === true && current?.enabled === false;
+  const exception = target === undefined && !turnsOn ? "rollback" : undefined;
   return {
-    ...{ isPending, error, isProposed: needsApproval(place.environment, exception) },
+    ...{ isPending, error, isProposed: proposes(exception) },
     restore: () =>
       change({
         exception,

@@ -26,13 +26,19 @@ export function useProposing(reached: Environment | undefined) {
   const mayMake =
     reached === undefined ||
     whyNot({ me }, "change_states", { ...reached, protected: null }) === undefined;
+  const proposes = useCallback(
+    (exception?: Exception) =>
+      reached !== undefined &&
+      reached.protected !== null &&
+      (!mayMake || needsApproval(reached, exception)),
+    [reached, mayMake],
+  );
   const change = useCallback(
     ({ exception, make, proposal }: Change) => {
-      const isMade = reached === undefined || !needsApproval(reached, exception);
-      if (isMade && (exception === undefined || mayMake)) make();
-      else propose(proposal());
+      if (proposes(exception)) propose(proposal());
+      else make();
     },
-    [propose, reached, mayMake],
+    [propose, proposes],
   );
-  return { isProposed: reached !== undefined && needsApproval(reached), change };
+  return { isProposed: proposes(), proposes, change };
 }

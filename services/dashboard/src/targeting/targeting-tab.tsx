@@ -117,11 +117,12 @@ function useSending({ base, draft, version }: DraftState, { save, onProposed }: 
   const warningOf = useSaveWarning();
   const [isAsking, setAsking] = useState(false);
   const caution = useCaution(environment);
-  const { isProposed, change } = useProposing(environment);
+  const { proposes, change } = useProposing(environment);
   const before = stateOf(base);
   const after = stateOf(draft);
+  const exception = exceptionOf(before, after);
   return {
-    ...{ isAsking, isProposed, question: caution.dialog },
+    ...{ isAsking, isProposed: proposes(exception), question: caution.dialog },
     async send(): Promise<void> {
       setAsking(true);
       const warning = await warningOf(before, after);
@@ -133,7 +134,7 @@ function useSending({ base, draft, version }: DraftState, { save, onProposed }: 
         warning,
       });
       change({
-        exception: exceptionOf(before, after),
+        exception,
         make: () => caution.ask(question, save),
         proposal: () => {
           const proposal = stateProposal(place, { version }, { before, after });
