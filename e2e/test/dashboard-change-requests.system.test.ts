@@ -23,6 +23,7 @@ describeInChromium("given three people and an environment that is protected", ()
       startPeopleTenant("Change requests", { folder }),
       ...["anna", "ben", "eve"].map(() => startChromium()),
     ]);
+    await addFlags();
     const scope = { project: system.tenant.projectId };
     const roles = { anna: "admin", ben: "approver", eve: "editor" };
     const pages = Object.entries(roles).map(async ([name, role], index) => {
@@ -37,6 +38,26 @@ describeInChromium("given three people and an environment that is protected", ()
     await system?.close();
   });
 
+  const api = (path: string, method = "GET", body?: object) =>
+    must(`${system.gateway.url}/api/v1/${path}`, {
+      ...{ method, key: system.tenant.serverKey },
+      ...(body && { body }),
+    });
+  /** Adds a flag with values, and a flag whose rule in production uses an audience. */
+  async function addFlags(): Promise<void> {
+    const country = (value: string) => [{ attribute: "country", operator: "equals", value }];
+    const match = [country("DE"), country("AT")];
+    await api("audiences", "POST", { key: "beta", name: "Beta", match });
+    const variations = [
+      { key: "blue", value: "#00f" },
+      { key: "red", value: "#f00" },
+    ];
+    await api("flags", "POST", { key: "color", name: "Color", value_type: "string", variations });
+    const search = await api("flags", "POST", { key: "search", name: "Search" });
+    const rules = [{ name: "beta", conditions: [{ audience: "beta" }] }];
+    const path = `flags/${search.id}/environments/${system.tenant.environmentId}`;
+    await api(path, "PATCH", { targeting_rules: rules });
+  }
   const button = (page: Page | Locator, name: string) =>
     page.getByRole("button", { name, exact: true });
   const flagSwitch = (page: Page) =>
@@ -48,11 +69,8 @@ describeInChromium("given three people and an environment that is protected", ()
     page.getByRole("link", { name, exact: true }).click();
   const scrollWidth = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth);
   const flagState = async () => {
-    const { gateway, tenant } = system;
-    const key = tenant.serverKey;
-    const { flags } = await must(`${gateway.url}/api/v1/flags?key=new-checkout`, { key });
-    const path = `/api/v1/flags/${flags[0].id}/environments/${tenant.environmentId}`;
-    return must(`${gateway.url}${path}`, { key });
+    const { flags } = await api("flags?key=new-checkout");
+    return api(`flags/${flags[0].id}/environments/${system.tenant.environmentId}`);
   };
   async function edit(page: Page, enter: () => Promise<void>): Promise<void> {
     await button(page, "Edit…").click();
@@ -209,6 +227,83 @@ describeInChromium("given three people and an environment that is protected", ()
     await expectNoSeriousViolations(anna);
     await link.click();
     await heading(anna, "new-checkout in production: state off → on").waitFor();
+  });
+
+  describe("every other change of what the environment answers is requested", () => {
+    const open = (path: string) => openPath(eve, `${path}?env=production`);
+    const ask = () => button(eve, "Request the change").click();
+    const expectOpen = async (text: string) => {
+      await request(eve, "For the test.");
+      await status(eve, "Open");
+      await eve.getByText(text).first().waitFor();
+      await eve.getByText("production: 0 of 1 approval").waitFor();
+    };
+
+    it("by the switch in the list", async () => {
+      await open("/flags");
+      await flagSwitch(eve).click();
+      await expectOpen("Turn new-checkout on in production");
+      expect(await flagState()).toMatchObject({ enabled: false });
+    });
+
+    it("by an earlier state", async () => {
+      await open("/flags/new-checkout/history");
+      await eve
+        .getByRole("button", { name: /^Restore/ })
+        .first()
+        .click();
+      await eve.getByRole("dialog").getByRole("button", { name: "Request the change" }).click();
+      await expectOpen("new-checkout in production: state off → on");
+    });
+
+    it("by a schedule, which is a request with a time", async () => {
+      await open("/flags/search/schedule");
+      await eve.getByRole("spinbutton", { name: "month, Turn on at" }).focus();
+      await eve.keyboard.type("010120990900A");
+      await ask();
+      await expectOpen("Jan 1, 2099");
+    });
+
+    it("by other values", async () => {
+      await open("/flags/color/variations");
+      const variation = eve.getByRole("group", { name: "Variation 1" });
+      await variation.getByRole("textbox", { name: "Value" }).fill("#008");
+      await ask();
+      await expectOpen('"#008"');
+      const { flags } = await api("flags?key=color&include=values");
+      expect(JSON.stringify(flags)).toContain("#00f");
+    });
+
+    it("by conditions and entries of an audience that a flag uses", async () => {
+      await open("/audiences/beta");
+      await eve.getByText("Flags in production use this audience").waitFor();
+      await button(eve, "Remove Alternative 2").click();
+      await ask();
+      await expectOpen("Used by search in production.");
+      await open("/audiences/beta");
+      await eve.getByLabel("One entry").fill("user-42");
+      await button(eve, "Request to add").click();
+      await expectOpen("Add 1 entry to the list of beta");
+      expect(await api("audiences/beta")).toMatchObject({ list: null, match: { length: 2 } });
+    });
+
+    it("by a copy of several flags, in one request", async () => {
+      await openPath(eve, "/compare?from=staging&to=production");
+      await button(eve, "Choose all shown").click();
+      await button(eve, "Copy to production").click();
+      await eve.getByRole("dialog").getByRole("button", { name: "Request the change" }).click();
+      await expectOpen("2 changes");
+    });
+
+    it("by the deletion of a flag", async () => {
+      await open("/flags/color/settings");
+      await button(eve, "Delete flag").click();
+      const dialog = eve.getByRole("dialog");
+      await dialog.getByLabel("Type the key of the flag").fill("color");
+      await button(dialog, "Request the deletion").click();
+      await expectOpen("Deletion of color");
+      await expectNoSeriousViolations(eve);
+    });
   });
 
   it("lets an editor of another environment request, and not change", async () => {
