@@ -72,6 +72,10 @@ describeInChromium("given three people and an environment that is protected", ()
     const { flags } = await api("flags?key=new-checkout");
     return api(`flags/${flags[0].id}/environments/${system.tenant.environmentId}`);
   };
+  const enterTime = async (page: Page, label = "Apply at") => {
+    await page.getByRole("spinbutton", { name: `month, ${label}` }).focus();
+    await page.keyboard.type("010120990900A");
+  };
   async function edit(page: Page, enter: () => Promise<void>): Promise<void> {
     await button(page, "Edit…").click();
     await enter();
@@ -138,10 +142,7 @@ describeInChromium("given three people and an environment that is protected", ()
     });
 
     it("loses its approval by an edit, and the open page of the reviewer says so", async () => {
-      await edit(eve, async () => {
-        await eve.getByRole("spinbutton", { name: "month, Apply at" }).focus();
-        await eve.keyboard.type("010120990900A");
-      });
+      await edit(eve, () => enterTime(eve));
       await ben.getByText("The content has changed since you opened this page.").waitFor();
       await status(ben, "Open");
       const approve = button(ben, "Approve");
@@ -258,8 +259,7 @@ describeInChromium("given three people and an environment that is protected", ()
 
     it("by a schedule, which is a request with a time", async () => {
       await open("/flags/search/schedule");
-      await eve.getByRole("spinbutton", { name: "month, Turn on at" }).focus();
-      await eve.keyboard.type("010120990900A");
+      await enterTime(eve, "Turn on at");
       await ask();
       await expectOpen("Jan 1, 2099");
     });
@@ -320,6 +320,17 @@ describeInChromium("given three people and an environment that is protected", ()
     await request(eve, "Staging has it for a week.");
     expect(await button(eve, "Approve").getAttribute("aria-disabled")).toBe("true");
     expect(await flagState()).toMatchObject({ enabled: false });
+  });
+
+  it("approves no content that the reviewer has not seen, without live changes either", async () => {
+    await ben.route("**/changes/stream", (route) => route.abort());
+    await openPath(ben, new URL(eve.url()).pathname);
+    await button(ben, "Approve").waitFor();
+    await edit(eve, () => enterTime(eve));
+    await button(ben, "Approve").click();
+    await ben.getByText("The content has changed since you opened this page.").waitFor();
+    expect(await button(ben, "Approve").getAttribute("aria-disabled")).toBe("true");
+    expect(await ben.getByRole("list", { name: "Approvals" }).count()).toBe(0);
   });
 
   it("makes a change request of a lower protection", async () => {

@@ -15,24 +15,32 @@ export const protectedUse = (
 
 type Based = Pick<Audience, "key" | "version">;
 
+type Patched = { patch: { match?: MatchInput; list?: null }; differences: readonly Difference[] };
+
 function audienceProposal(
   { key, version }: Based,
-  patch: { match?: MatchInput; list?: null },
-  differences: readonly Difference[],
+  title: string,
+  { patch, differences }: Patched,
 ): Proposal {
   const change = { kind: "audience" as const, audience: key, base_version: version, patch };
-  return { title: titleOf(`Audience ${key}`, differences), changes: [change], differences };
+  return { title: titleOf(title, []), changes: [change], differences };
 }
 
 const textOf = (match: MatchInput): string => matchTexts(match).join(". ") || "none";
 
 /** Proposes other conditions. */
 export const matchProposal = (audience: Based, before: MatchInput, match: MatchInput): Proposal =>
-  audienceProposal(audience, { match }, changed("Alternatives", textOf(before), textOf(match)));
+  audienceProposal(audience, `Change who is in the audience ${audience.key}`, {
+    patch: { match },
+    differences: changed("Alternatives", textOf(before), textOf(match)),
+  });
 
 /** Proposes to remove the list. */
 export const listRemovalProposal = (audience: Audience): Proposal =>
-  audienceProposal(audience, { list: null }, [{ label: "List", before: listText(audience.list) }]);
+  audienceProposal(audience, `Remove the list of the audience ${audience.key}`, {
+    patch: { list: null },
+    differences: [{ label: "List", before: listText(audience.list) }],
+  });
 
 /** Proposes to add or remove entries. The title names none, because they can be personal data. */
 export function entriesProposal(key: string, { add = [], remove = [] }: ChangeAudienceList) {

@@ -61,7 +61,7 @@ function Subject({ change, text }: { change: ProposedChange; text: string }) {
 /** Shows what something else has changed since the request was made. */
 function Since({ words: { since = [] }, subject }: { words: ProposedWords; subject: string }) {
   return (
-    <div className={styles.bypass}>
+    <div className={styles.alarm}>
       <p>Something else has changed this since:</p>
       <Differences items={since} label={`Changes of ${subject} since`} />
     </div>

@@ -1,5 +1,5 @@
 import type { ChangeRequest } from "../api/schema.d.ts";
-import { describeChange } from "../changes/describe-change.ts";
+import { sentenceOf, sentenceText } from "../changes/describe-change.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -20,10 +20,13 @@ export function RequestLog({ request }: { request: ChangeRequest }) {
               const { id, action, actor, environment_id, changed_at } = change;
               const environment = environments.find((each) => each.id === environment_id)?.name;
               const isBypass = action === "change_request_bypassed";
+              const sentence = sentenceOf(change, environment);
+              // The title of the request is that of the page.
+              const isStep = action.startsWith("change_request_");
               return (
                 <li key={id} className={isBypass ? (styles.danger ?? "") : ""}>
                   <span>
-                    <strong>{actor.email}</strong> {describeChange(change, environment)}
+                    <strong>{actor.email}</strong> {isStep ? sentence.verb : sentenceText(sentence)}
                   </span>
                   <span className={styles.note}>
                     <Time at={changed_at} />

@@ -138,7 +138,7 @@ function Outcome({ request, nameOf }: { request: ChangeRequest; nameOf: NameOf }
   const { status, closed_by: closer, comment, bypass_reason: bypass, applied_at: at } = request;
   if (bypass !== null)
     return (
-      <div className={styles.bypass}>
+      <div className={styles.alarm}>
         <p>
           <b>Applied without the approvals</b> by{" "}
           {closer === null ? "the operator" : nameOf(closer)}
@@ -174,6 +174,7 @@ function Review({ request, seen, nameOf, onSeen }: ReviewProps) {
   const { needed, apply_at: at } = request;
   const approvals = currentApprovals(request);
   const missing = missingText(request);
+  if (isEnded(request) && approvals.length === 0) return null;
   return (
     <Card title="Review">
       <div className={styles.stack}>

@@ -36,6 +36,7 @@ export function RequestsPage() {
       <Filters>
         <Select<StatusFilter>
           label="Status"
+          isLabelHidden
           value={search.status ?? "pending"}
           onChange={(status) => filter({ status: status === "pending" ? undefined : status })}
           options={Object.entries(statusFilters).map(([value, { label }]) => ({

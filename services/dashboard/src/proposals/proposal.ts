@@ -27,13 +27,13 @@ const namedDifferences = 2;
 
 /** Writes the title of a request: "new-checkout in production: percentage 25 % → 50 %". */
 export function titleOf(subject: string, differences: readonly Difference[]): string {
-  const named = differences.slice(0, namedDifferences).map(differenceText);
+  const named = differences.slice(0, namedDifferences).map(shortText);
   const more = differences.length - named.length;
   const texts = more > 0 ? [...named, `${more} more`] : named;
   return cut(texts.length === 0 ? subject : `${subject}: ${joined(texts, "and")}`);
 }
 
-function differenceText({ label, before, after, parts }: Difference): string {
+function shortText({ label, before, after, parts }: Difference): string {
   const name = label.charAt(0).toLowerCase() + label.slice(1);
   if (parts !== undefined) return `${name} changed`;
   if (before === undefined) return `${name} added`;
