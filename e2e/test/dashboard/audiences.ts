@@ -191,7 +191,7 @@ export function describeAudiences(given: () => DashboardSystem): void {
       { serverKey: tenant.environmentOnlyKey },
       "/audiences/beta-testers",
     );
-    await limited.getByText("it can read this one, but not change it").waitFor();
+    await limited.getByText("Your key changes only one environment").first().waitFor();
     expect(await button("Add alternative", limited).isDisabled()).toBe(true);
     expect(await button(/Delete|Choose a file|Remove the list/, limited).count()).toBe(0);
     await limited.getByLabel("One entry").fill("user-1");

@@ -6,6 +6,7 @@ import {
   redirect,
   retainSearchParams,
 } from "@tanstack/react-router";
+import { readRequestSearch } from "./change-requests/request-search.ts";
 import { readCompareSearch } from "./compare/compare-search.ts";
 import { FlagsPage } from "./flag-list/flags-page.tsx";
 import { readFlagSearch } from "./flags/flag-search.ts";
@@ -142,6 +143,17 @@ const keyPages = [
   }),
   createRoute({
     ...ofKeys,
+    path: "/change-requests",
+    validateSearch: readRequestSearch,
+    component: page(() => import("./change-requests/requests-page.tsx"), "RequestsPage"),
+  }),
+  createRoute({
+    ...ofKeys,
+    path: "/change-requests/$requestId",
+    component: page(() => import("./change-requests/request-page.tsx"), "RequestPage"),
+  }),
+  createRoute({
+    ...ofKeys,
     path: "/you",
     component: page(() => import("./account/you-page.tsx"), "YouPage"),
   }),
@@ -182,6 +194,7 @@ const pagesOfKeys = (
     "keys",
     "connect",
     "environments",
+    "change-requests",
     "you",
     "people",
   ] as const

@@ -23,7 +23,10 @@ it("marks each query as stale once for a burst of changes, and reads the names o
   takeQuery(["flag", "checkout"]);
   expect(keys()).toEqual([]);
   read();
-  expect(keys()).toEqual([["changes"], ["flag", "checkout"], ["dependents"], ["organization"]]);
+  expect(keys()).toEqual([
+    ...[["changes"], ["flag", "checkout"], ["dependents"], ["change-requests"]],
+    ["organization"],
+  ]);
   expect(refreshNames).toHaveBeenCalledTimes(1);
 });
 
@@ -34,17 +37,24 @@ it("marks the queries as stale again after a later change, without the names", (
   take(entry("schedule_set", "checkout"));
   read();
   expect(keys()).toEqual([
-    ...[["changes"], ["flags"], ["flag"]],
+    ...[["changes"], ["change-requests"], ["flags"], ["flag"]],
     ...[["changes"], ["schedules"], ["flag", "checkout"], ["dependents"]],
   ]);
   expect(refreshNames).toHaveBeenCalledTimes(1);
 });
 
-it("marks the audiences as stale after a change of one", () => {
+it("marks the audiences and the requests that use them as stale after a change of one", () => {
   const { take, read, keys } = open();
   take(entry("audience_list_changed"));
   read();
-  expect(keys()).toEqual([["changes"], ["audiences"]]);
+  expect(keys()).toEqual([["changes"], ["audiences"], ["change-requests"]]);
+});
+
+it("marks the change requests as stale after a step of one", () => {
+  const { take, read, keys } = open();
+  take(entry("change_request_approved"));
+  read();
+  expect(keys()).toEqual([["changes"], ["change-requests"]]);
 });
 
 it("marks everything as stale after changes were missed, and reads the names", () => {

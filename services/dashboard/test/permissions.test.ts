@@ -42,6 +42,12 @@ describe("what a key can do", () => {
     expect(whyNot(session, "change_states", staging)).toBeUndefined();
   });
 
+  it("is not what only people do", () => {
+    const session = sessionOfKey(false);
+    expect(whyNot(session, "protect", production)).toContain("an API key cannot");
+    expect(whyNot(session, "review", production)).toContain("an API key cannot");
+  });
+
   it("is limited to its environment", () => {
     const session = sessionOfKey(true);
     expect(whyNot(session, "change_states", production)).toBeUndefined();
@@ -49,6 +55,7 @@ describe("what a key can do", () => {
     expect(whyNot(session, "change_states", staging)).toContain("read this environment");
     expect(whyNot(session, "issue_keys", staging)).toContain("read this environment");
     expect(whyNot(session, "change_project")).toContain("only one environment");
+    expect(whyNot(session, "change_project", production)).toContain("only one environment");
     expect(whyNot(session, "read_webhooks")).toContain("limited to its environment");
   });
 });
@@ -74,6 +81,19 @@ describe("what a person can do", () => {
     expect(whyNot(session, "change_states", production)).toBeDefined();
     expect(whyNot(session, "create_flags")).toBeUndefined();
     expect(whyNot(session, "change_project")).toBeDefined();
+  });
+
+  it("is to propose what reaches a protected environment, for an editor anywhere", () => {
+    const session = sessionOfPerson("viewer", "viewer", "editor");
+    const protection = { approvals: 1, self_approval: false, without_approval: [] };
+    const guarded = { ...production, protected: protection };
+    expect(whyNot(session, "change_states", guarded)).toBeUndefined();
+    expect(whyNot(session, "change_project", guarded)).toBeUndefined();
+    expect(whyNot(session, "protect", guarded)).toBe("Needs the role admin in production.");
+    const viewer = sessionOfPerson("viewer", "viewer", "viewer");
+    expect(whyNot(viewer, "change_states", guarded)).toBe(
+      "Needs the role editor in the project or in one of its environments.",
+    );
   });
 
   it("is everything in the project with the role admin", () => {

@@ -7,10 +7,13 @@ export class ApiProblem extends Error {
   readonly requestId: string | null;
   /** Time after which a retry helps, in seconds. Null if the response names none. */
   readonly retryAfter: number | null;
+  /** The path of the resource in the response, such as the draft that the API made of a rejected change. */
+  readonly location: string | null;
 
   constructor(
     message: string,
-    facts: Pick<ApiProblem, "status" | "code" | "requestId" | "retryAfter">,
+    facts: Pick<ApiProblem, "status" | "code" | "requestId" | "retryAfter"> &
+      Partial<Pick<ApiProblem, "location">>,
   ) {
     super(message);
     this.name = "ApiProblem";
@@ -18,6 +21,7 @@ export class ApiProblem extends Error {
     this.code = facts.code;
     this.requestId = facts.requestId;
     this.retryAfter = facts.retryAfter;
+    this.location = facts.location ?? null;
   }
 
   static from(body: unknown, response: Response): ApiProblem {
@@ -28,6 +32,7 @@ export class ApiProblem extends Error {
       status: response.status,
       code: code ?? "",
       requestId: response.headers.get("x-request-id"),
+      location: response.headers.get("location"),
       retryAfter: Number.isFinite(retryAfter) ? retryAfter : null,
     });
   }
@@ -53,6 +58,12 @@ export function fieldMessageOf(error: unknown): FieldMessage | undefined {
   const { pointer, text } = /^\/(?<pointer>\S+) (?<text>.+)$/s.exec(error.message)?.groups ?? {};
   if (pointer === undefined || text === undefined) return undefined;
   return { path: pointer.split("/"), text };
+}
+
+/** Returns the id of the draft that the API made of a change of a protected environment. */
+export function draftIn(error: unknown): string | undefined {
+  if (!(error instanceof ApiProblem) || error.code !== "APPROVAL_001") return undefined;
+  return error.location?.split("/").at(-1);
 }
 
 /** Returns whether a change failed because the resource has a newer version. */
@@ -101,6 +112,10 @@ export function adviceFor(error: unknown): string {
   if (!(error instanceof ApiProblem)) return "Reload the page. If it happens again, report it.";
   if (error.retryAfter !== null) return `Try again in ${error.retryAfter} s.`;
   if (error.code === "AUTH_003") return "Try again, and confirm that it is you.";
+  if (error.code === "APPROVAL_001")
+    return error.location === null
+      ? "Open a change request, which other people approve."
+      : "Open the draft: its page requests the change.";
   if (error.code === "CONFLICT_002")
     return "The flag has no earlier state any more. Reload the page to see its history.";
   if (error.status >= 500)

@@ -1,6 +1,7 @@
 import { Plus, X } from "lucide-react";
 import { useCallback, useRef } from "react";
-import type { Audience } from "../api/schema.d.ts";
+import type { Audience, Environment } from "../api/schema.d.ts";
+import { usePermission } from "../session/use-permission.ts";
 import { ConditionsEditor } from "../targeting/conditions-editor.tsx";
 import { OperatorsContext } from "../targeting/editor-context.ts";
 import { fieldKey, type Problems } from "../targeting/problems.ts";
@@ -12,6 +13,7 @@ import { Dialog, DialogActions } from "../ui/dialog.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { TextField } from "../ui/fields.tsx";
 import { Card, Warning } from "../ui/panels.tsx";
+import { Restricted } from "../ui/restricted.tsx";
 import {
   type Alternative,
   type AudienceDraft,
@@ -23,11 +25,17 @@ import {
 import styles from "./audiences.module.css";
 import { type Question, useAudienceEdit } from "./use-audience-edit.ts";
 
-type AudienceEditorProps = { stored: Audience; mayChange: boolean };
+type AudienceEditorProps = {
+  stored: Audience;
+  mayChange: boolean;
+  /** A protected environment that a change of the alternatives reaches. */
+  reached: Environment | undefined;
+};
 
 /** The alternatives of an audience, its name and its description, with a bar that saves them. */
-export function AudienceEditor({ stored, mayChange }: AudienceEditorProps) {
-  const edit = useAudienceEdit(stored);
+export function AudienceEditor({ stored, mayChange, reached }: AudienceEditorProps) {
+  const edit = useAudienceEdit(stored, reached);
+  const { reason } = usePermission("change_project");
   const operators = useOperators().data;
   const { draft, change, problems } = edit;
   return (
@@ -40,19 +48,21 @@ export function AudienceEditor({ stored, mayChange }: AudienceEditorProps) {
       </Card>
       <Card title="Name and description">
         <div className={styles.stack}>
-          <TextField
-            label="Name"
-            value={draft.name}
-            onChange={(name) => change((before) => ({ ...before, name }))}
-            error={problems.get(fieldKey("", "name"))}
-            isRequired
-          />
-          <TextField
-            label="Description"
-            value={draft.description}
-            onChange={(description) => change((before) => ({ ...before, description }))}
-            rows={2}
-          />
+          <Restricted reason={mayChange ? reason : undefined}>
+            <TextField
+              label="Name"
+              value={draft.name}
+              onChange={(name) => change((before) => ({ ...before, name }))}
+              error={problems.get(fieldKey("", "name"))}
+              isRequired
+            />
+            <TextField
+              label="Description"
+              value={draft.description}
+              onChange={(description) => change((before) => ({ ...before, description }))}
+              rows={2}
+            />
+          </Restricted>
         </div>
       </Card>
       {edit.error !== undefined && <ErrorPanel error={edit.error} />}
@@ -61,6 +71,7 @@ export function AudienceEditor({ stored, mayChange }: AudienceEditorProps) {
           problemCount={problems.size}
           isPending={edit.isPending}
           openConflicts={edit.conflicts.length}
+          isProposed={edit.isProposed}
           onSave={edit.save}
           onDiscard={edit.discard}
         />

@@ -6,6 +6,7 @@ import type { Audience } from "../api/schema.d.ts";
 import { useAudience } from "../references/audience-queries.ts";
 import { useKeySession } from "../session/session.tsx";
 import { usePermission } from "../session/use-permission.ts";
+import { ProtectedBadge } from "../state/protected-badge.tsx";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
@@ -15,6 +16,7 @@ import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { AudienceEditor } from "./audience-editor.tsx";
 import { AudienceHistory } from "./audience-history.tsx";
+import { protectedUse } from "./audience-proposal.ts";
 import styles from "./audiences.module.css";
 import { ListCard } from "./list-card.tsx";
 import { useDeleteAudience } from "./use-audience-changes.ts";
@@ -38,7 +40,8 @@ const limitedText =
   "Your key is limited to its environment, and all environments share audiences. So it can read this one, but not change it.";
 
 function LoadedAudience({ audience }: { audience: Audience }) {
-  const { reason, isOffered } = usePermission("change_project");
+  const reached = protectedUse(audience, useKeySession().me.environments);
+  const { reason, isOffered } = usePermission("change_project", reached);
   const mayChange = reason === undefined;
   return (
     <Page
@@ -53,8 +56,14 @@ function LoadedAudience({ audience }: { audience: Audience }) {
       actions={isOffered && <DeleteButton audience={audience} />}
     >
       {!mayChange && <Warning>{isOffered ? reason : limitedText}</Warning>}
-      <AudienceEditor stored={audience} mayChange={mayChange} />
-      <ListCard audience={audience} mayChange={mayChange} />
+      {reached !== undefined && (
+        <p className={styles.note}>
+          <ProtectedBadge /> Flags in <bdi>{reached.name}</bdi> use this audience, so changes of its
+          users need an approved change request.
+        </p>
+      )}
+      <AudienceEditor stored={audience} {...{ mayChange, reached }} />
+      <ListCard audience={audience} {...{ mayChange, reached }} />
       <UsedBy audience={audience} />
       <AudienceHistory audienceKey={audience.key} />
     </Page>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
-import type { Audience, PreviewAudienceAnswer } from "../api/schema.d.ts";
+import type { Audience, Environment, PreviewAudienceAnswer } from "../api/schema.d.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { useOperators } from "../targeting/targeting-queries.ts";
 import { useUnsaved } from "../ui/leave-guard.ts";
 import { notify } from "../ui/toasts.tsx";
@@ -13,10 +14,12 @@ import {
   differingParts,
   matchOf,
   matchProblemOf,
+  reachText,
   rebased,
   type StartedEdit,
   startEdit,
 } from "./audience-draft.ts";
+import { matchProposal } from "./audience-proposal.ts";
 import { usePreview, useUpdateAudience } from "./use-audience-changes.ts";
 
 /** The states that a change reaches, and the change that waits for an answer. */
@@ -24,9 +27,10 @@ export type Question = { flags: PreviewAudienceAnswer["flags"]; save: () => void
 
 /**
  * Keeps a draft of an audience. Without unsaved changes it follows the stored audience. What another person saves is
- * merged into the draft. A change that reaches flags is saved after a question.
+ * merged into the draft. A change that reaches flags is saved after a question. Alternatives that reach a protected
+ * environment are proposed; the other settings remain in the draft.
  */
-export function useAudienceEdit(stored: Audience) {
+export function useAudienceEdit(stored: Audience, reached: Environment | undefined) {
   const [started, setStarted] = useState<StartedEdit>();
   const [question, setQuestion] = useState<Question>();
   const [isChecked, setChecked] = useState(false);
@@ -55,14 +59,19 @@ export function useAudienceEdit(stored: Audience) {
   }
 
   const send = () => update.mutate({ version, body: changedSettings(base, draft) });
+  const sending = useSending(edit, {
+    ...{ audienceKey: stored.key, reached, send, ask: setQuestion },
+    onProposed() {
+      setChecked(false);
+      change((before) => ({ ...before, alternatives: base.alternatives }));
+    },
+  });
 
   function save(): void {
     setChecked(true);
     if (audienceProblems(draft, rules).size > 0) return;
     if (changedParts.includes("alternatives"))
-      preview.mutate(matchOf(draft), {
-        onSuccess: (flags) => (flags.length === 0 ? send() : setQuestion({ flags, save: send })),
-      });
+      preview.mutate(matchOf(draft), { onSuccess: sending.send });
     else send();
   }
 
@@ -70,6 +79,7 @@ export function useAudienceEdit(stored: Audience) {
   return {
     draft,
     isDirty,
+    isProposed: sending.isProposed && changedParts.includes("alternatives"),
     conflicts,
     change,
     save,
@@ -88,5 +98,31 @@ export function useAudienceEdit(stored: Audience) {
     isPending: preview.isPending || update.isPending,
     problems: new Map([...(isChecked ? audienceProblems(draft, rules) : []), ...fromApi]),
     error: error === null || fromApi.size > 0 || isEditConflict(error) ? undefined : error,
+  };
+}
+
+type Sending = {
+  audienceKey: string;
+  reached: Environment | undefined;
+  send: () => void;
+  ask: (question: Question) => void;
+  onProposed: () => void;
+};
+
+/** Sends changed alternatives that reach `flags`: at once, after a question, or as a proposal. */
+function useSending({ draft, base, version }: StartedEdit, sending: Sending) {
+  const { audienceKey: key, reached, send, ask, onProposed } = sending;
+  const { isProposed, change } = useProposing(reached);
+  return {
+    isProposed,
+    send: (flags: Question["flags"]) =>
+      change({
+        make: () => (flags.length === 0 ? send() : ask({ flags, save: send })),
+        proposal: () => ({
+          ...matchProposal({ key, version }, matchOf(base), matchOf(draft)),
+          warning: `This touches ${reachText(flags)}.`,
+          onOpened: onProposed,
+        }),
+      }),
   };
 }

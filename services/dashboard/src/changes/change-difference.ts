@@ -1,9 +1,10 @@
-import type { Audience, AuditedChange, Match, ValueType } from "../api/schema.d.ts";
+import type { Audience, AuditedChange, Match, Protection, ValueType } from "../api/schema.d.ts";
 import { valueTypeLabel } from "../flags/flag-search.ts";
 import { settingLabels } from "../flags/flag-settings.ts";
 import { changed, type Difference } from "../state/difference.ts";
+import { protectionText } from "../state/protection.ts";
 import { memberNames, stateDifferences, stateFrom, stateTexts } from "../state/state.ts";
-import { listText, matchTexts } from "../state/words.ts";
+import { capitalized, listText, matchTexts } from "../state/words.ts";
 import type { FormatTime } from "./describe-change.ts";
 
 type Values = Record<string, unknown>;
@@ -30,10 +31,14 @@ const labels: Readonly<Record<string, string>> = {
   enable_at: "Turns on",
   disable_at: "Turns off",
   caution: "Caution",
+  protected: "Protection",
+  summary: "Changes",
+  comment: "Comment",
+  bypass_reason: "Reason of the bypass",
 };
 
 /** Fields that are not shown. */
-const silentFields: readonly string[] = ["schedule_id", "changed_fields"];
+const silentFields: readonly string[] = ["schedule_id", "changed_fields", "change_request"];
 
 /** Returns the differences that a change made, in words. For a created or deleted resource, these are all its values. */
 export function changeDifferences(change: AuditedChange, formatTime: FormatTime): Difference[] {
@@ -115,6 +120,7 @@ function fieldText(field: string, value: unknown, formatTime: FormatTime): strin
   if (field.endsWith("_at") && typeof value === "string") return formatTime(new Date(value));
   if (field === "value_type") return valueTypeLabel(value as ValueType);
   if (field === "variations") return variationsText(value);
+  if (field === "protected") return capitalized(protectionText(value as Protection));
   if (field === "match") return matchTexts(value as Match).join(". ");
   if (field === "list") return listText(value as Audience["list"]);
   if (Array.isArray(value)) return value.map(String).join(", ");

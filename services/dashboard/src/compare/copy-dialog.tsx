@@ -1,9 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { ProgressBar } from "react-aria-components";
+import type { Environment } from "../api/schema.d.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { CautionBadge } from "../state/caution.tsx";
 import { Differences } from "../state/differences.tsx";
+import { ProtectedBadge } from "../state/protected-badge.tsx";
 import { Badge, type Tone } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog, DialogActions } from "../ui/dialog.tsx";
@@ -15,6 +18,7 @@ import {
   type CopiedFlag,
   type CopiedUsers,
   type CopyOutcome,
+  copyProposal,
   hasSplit,
   outcomeTexts,
   type PlannedCopy,
@@ -64,19 +68,14 @@ function Preview(props: CopyProps & { read: readonly CopiedFlag[] }) {
   const plans = useMemo(() => read.map((flag) => planCopy(flag, users)), [read, users]);
   const toCopy = plans.filter(({ changes }) => changes.length > 0);
   const { start, stop, isRunning, outcomes } = useCopy(toCopy, pair.to);
+  const { isProposed, change } = useProposing(pair.to);
   const ended = outcomes !== undefined && !isRunning;
   const close = () => {
     if (!isRunning) onClose(outcomes !== undefined);
   };
   return (
     <Dialog title={titleOf(props)} onClose={close} wide>
-      {!isReadOnly && pair.to.caution && <CautionBadge />}
-      {!isReadOnly && outcomes === undefined && (
-        <p>
-          These changes take effect in <bdi>{pair.to.name}</bdi> immediately. Names, descriptions
-          and schedules are not copied.
-        </p>
-      )}
+      {!isReadOnly && <TargetNote to={pair.to} isStarted={outcomes !== undefined} />}
       {!isReadOnly && outcomes === undefined && read.some(({ source }) => hasSplit(source)) && (
         <Checkbox
           isSelected={users === "same"}
@@ -106,15 +105,50 @@ function Preview(props: CopyProps & { read: readonly CopiedFlag[] }) {
         {!isReadOnly && !ended && (
           <Button
             variant="primary"
-            onPress={() => void start()}
+            onPress={() =>
+              change({
+                make: () => void start(),
+                proposal: () => {
+                  onClose(true);
+                  return copyProposal(toCopy, pair);
+                },
+              })
+            }
             isPending={isRunning}
             isDisabled={toCopy.length === 0}
           >
-            Copy {countText(toCopy.length)} to {pair.to.name}
+            {isProposed
+              ? "Request the change"
+              : `Copy ${countText(toCopy.length)} to ${pair.to.name}`}
           </Button>
         )}
       </DialogActions>
     </Dialog>
+  );
+}
+
+/** The marks of the target, and when the changes take effect there. */
+function TargetNote({ to, isStarted }: { to: Environment; isStarted: boolean }) {
+  return (
+    <>
+      {to.protected !== null && <ProtectedBadge />}
+      {to.caution && <CautionBadge />}
+      {!isStarted && (
+        <p>
+          {to.protected === null ? (
+            <>
+              These changes take effect in <bdi>{to.name}</bdi> immediately.
+            </>
+          ) : (
+            <>
+              These changes of <bdi>{to.name}</bdi> become one change request, which other people
+              approve.
+            </>
+          )}{" "}
+          Names, descriptions and schedules are not copied.
+        </p>
+      )}
+    </>
   );
 }
 

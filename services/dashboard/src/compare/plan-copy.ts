@@ -1,4 +1,6 @@
 import type { UpdateFlagState } from "../api/schema.d.ts";
+import { type Proposal, titleOf } from "../proposals/proposal.ts";
+import type { Where } from "../session/permissions.ts";
 import type { Difference } from "../state/difference.ts";
 import type { FlagState, State } from "../state/flag-state.ts";
 import { withoutRanges } from "../state/serve.ts";
@@ -41,6 +43,25 @@ export function planCopy(
     body: requestFor(copied, differingMembers(target, copied, memberNames)),
   };
 }
+
+/** Proposes all planned changes in one request. */
+export function copyProposal(
+  plans: readonly PlannedCopy[],
+  { from, to }: { from: Where; to: Where },
+): Proposal {
+  const keys = plans.map(({ flag }) => flag.key);
+  return {
+    title: titleOf(`Copy ${flagsText(keys)} from ${from.name} to ${to.name}`, []),
+    changes: plans.map(({ flag, version, body }) => ({
+      ...{ kind: "state", flag_id: flag.id, environment_id: to.id, base_version: version },
+      patch: body,
+    })),
+    differences: plans.map(({ flag, changes }) => ({ label: flag.key, parts: changes })),
+  };
+}
+
+const flagsText = (keys: readonly string[]): string =>
+  keys.length === 1 ? (keys[0] ?? "") : `${keys.length} flags`;
 
 /** Returns a state with the weights of its splits only. The API then allocates buckets so that the fewest users move. */
 function withoutRangesIn(state: State): State {

@@ -2,6 +2,7 @@ import { ListChecks } from "lucide-react";
 import { lazy, memo, Suspense, useEffect, useRef, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
 import { CautionBadge } from "../state/caution.tsx";
+import { ProtectedBadge } from "../state/protected-badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { count } from "../ui/numbers.ts";
@@ -33,6 +34,7 @@ export const ListHead = memo(function ListHead(props: ListHeadProps) {
           Other environments
         </span>
         <span role="columnheader" className={styles.own}>
+          {environment.protected !== null && <ProtectedBadge />}{" "}
           {environment.caution && <CautionBadge />} {environment.name}
         </span>
       </div>

@@ -15,6 +15,8 @@ import {
 import { StatesDialog } from "../flags/states-dialog.tsx";
 import { useTurnOnWarning } from "../flags/use-readers-warning.ts";
 import { type Toggle, useToggle } from "../flags/use-toggle.ts";
+import { switchProposal } from "../proposals/state-proposal.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { useSwitchWarning } from "../references/use-dependents.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
@@ -122,6 +124,7 @@ function useAskedToggle(environment: Environment) {
   const warningOf = useTurnOnWarning(environment);
   const switchWarning = useSwitchWarning(environment);
   const { ask, dialog } = useCaution(environment);
+  const { change } = useProposing(environment);
   const checked = useRef(new Set<string>());
   const askedToggle = useCallback(
     async (wanted: Toggle) => {
@@ -134,12 +137,19 @@ function useAskedToggle(environment: Environment) {
       ]);
       const warning = warnings.filter(Boolean).join(" ") || undefined;
       checked.current.delete(wanted.flag.id);
-      ask(
-        () => questionOf(wanted, warning),
-        () => toggle(wanted),
-      );
+      const { enabled, flag } = wanted;
+      const version = stateIn(flag, environment.id)?.version;
+      change({
+        exception: enabled ? undefined : "off",
+        make: () =>
+          ask(
+            () => questionOf(wanted, warning),
+            () => toggle(wanted),
+          ),
+        proposal: () => ({ ...switchProposal(wanted, { enabled, version }), warning }),
+      });
     },
-    [ask, toggle, warningOf, switchWarning],
+    [ask, change, toggle, warningOf, switchWarning, environment.id],
   );
   return { toggle: askedToggle, dialog };
 }

@@ -4,14 +4,18 @@ import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { ApiProblem, isEditConflict } from "../api/problem.ts";
+import { titleOf } from "../proposals/proposal.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { useKeySession } from "../session/session.tsx";
 import { usePermission } from "../session/use-permission.ts";
+import { protectedAmong } from "../state/protection.ts";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Card, Warning } from "../ui/panels.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
 import { putIntoList, readFlag } from "./flag-queries.ts";
+import type { ListedFlag } from "./flag-search.ts";
 import styles from "./settings-tab.module.css";
 import { ifVersion } from "./state-route.ts";
 
@@ -19,36 +23,27 @@ import { ifVersion } from "./state-route.ts";
 export function DeleteFlag() {
   /** The version of the flag that the person saw when the dialog opened. */
   const [seen, setSeen] = useState<number>();
-  const { api } = useKeySession();
   const { flag } = useFlagInPage();
-  const { reason } = usePermission("change_project");
-  const client = useQueryClient();
-  const navigate = useNavigate();
-  const { mutate, isPending, error, reset } = useMutation({
-    mutationFn: () =>
-      unwrap(
-        api.DELETE("/api/v1/flags/{id}", {
-          params: { path: { id: flag.id }, header: ifVersion(seen) },
-        }),
-      ),
-    onError: async (failure) => {
-      if (!isEditConflict(failure)) return;
-      // The person has been warned, so a second confirmation applies to the flag as it is now.
-      const current = await readFlag(api, flag.key);
-      setSeen((before) => before && current?.version);
-    },
-    onSuccess: () => {
-      putIntoList(client, flag.key, undefined);
-      notify({ text: `${flag.key} is deleted.` });
-      // Unsaved settings of a deleted flag cannot be saved any more, so nothing asks about them.
-      void navigate({ to: "/flags", ignoreBlocker: true });
-    },
-  });
+  const reached = protectedAmong(useKeySession().me.environments);
+  const { reason } = usePermission("change_project", reached);
+  const { isProposed, change } = useProposing(reached);
+  // The person has been warned, so a second confirmation applies to the flag as it is now.
+  const { mutate, isPending, error, reset } = useDeletion((current) =>
+    setSeen((before) => before && current?.version),
+  );
   const hasChanged = isEditConflict(error);
   const isRequired = error instanceof ApiProblem && error.code === "CONFLICT_001";
   const close = () => {
     reset();
     setSeen(undefined);
+  };
+  const proposal = () => {
+    close();
+    return {
+      title: titleOf(`Delete ${flag.key}`, []),
+      changes: [{ kind: "flag_deletion" as const, flag_id: flag.id, base_version: flag.version }],
+      differences: [{ label: flag.key, before: "in every environment" }],
+    };
   };
   return (
     <Card title="Delete the flag">
@@ -61,10 +56,10 @@ export function DeleteFlag() {
       {seen !== undefined && (
         <ConfirmDialog
           title={`Delete ${flag.key}?`}
-          action="Delete flag"
+          action={isProposed ? "Request the deletion" : "Delete flag"}
           onClose={close}
           typed={{ label: "Type the key of the flag to delete it", text: flag.key }}
-          onConfirm={() => mutate()}
+          onConfirm={() => change({ make: () => mutate(seen), proposal })}
           isPending={isPending}
           error={hasChanged || isRequired ? undefined : error}
         >
@@ -83,4 +78,27 @@ export function DeleteFlag() {
       )}
     </Card>
   );
+}
+
+/** Deletes the flag of the page if it still has the version that the person saw. Otherwise, reads the current flag. */
+function useDeletion(onChanged: (current: ListedFlag | undefined) => void) {
+  const { api } = useKeySession();
+  const { flag } = useFlagInPage();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  return useMutation({
+    mutationFn: (version: number) => {
+      const params = { path: { id: flag.id }, header: ifVersion(version) };
+      return unwrap(api.DELETE("/api/v1/flags/{id}", { params }));
+    },
+    onError: async (failure) => {
+      if (isEditConflict(failure)) onChanged(await readFlag(api, flag.key));
+    },
+    onSuccess: () => {
+      putIntoList(client, flag.key, undefined);
+      notify({ text: `${flag.key} is deleted.` });
+      // Unsaved settings of a deleted flag cannot be saved any more, so nothing asks about them.
+      void navigate({ to: "/flags", ignoreBlocker: true });
+    },
+  });
 }

@@ -4,6 +4,7 @@ import { createContext, use, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { CautionBadge } from "../state/caution.tsx";
+import { ProtectedBadge } from "../state/protected-badge.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
@@ -76,6 +77,7 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
           <Badge>{typeLabel(flag.type)}</Badge>
           {isTyped && <Badge>{valueTypeLabel(flag.value_type)}</Badge>}
           <Badge tone="accent">{environment.name}</Badge>
+          {environment.protected !== null && <ProtectedBadge />}
           {environment.caution && <CautionBadge />}
           {flag.archived_at !== null && <Badge tone="warning">Archived</Badge>}
           {flag.tags.map((tag) => (

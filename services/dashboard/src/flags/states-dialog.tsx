@@ -1,4 +1,5 @@
 import type { Environment } from "../api/schema.d.ts";
+import { ProtectedBadge } from "../state/protected-badge.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Table } from "../ui/table.tsx";
@@ -12,9 +13,9 @@ type StatesDialogProps = {
 
 /** The state of a flag in each environment of the project. */
 export function StatesDialog({ flag, environments, onClose }: StatesDialogProps) {
-  const rows = environments.flatMap(({ id, name }) => {
+  const rows = environments.flatMap(({ id, name, protected: protection }) => {
     const state = stateIn(flag, id);
-    return state === undefined ? [] : [{ id, name, state }];
+    return state === undefined ? [] : [{ id, name, protection, state }];
   });
   return (
     <Dialog title={`${flag.key} in all environments`} onClose={onClose}>
@@ -22,7 +23,15 @@ export function StatesDialog({ flag, environments, onClose }: StatesDialogProps)
         label="Environments"
         rows={rows}
         columns={[
-          { id: "name", header: "Environment", cell: ({ name }) => name },
+          {
+            id: "name",
+            header: "Environment",
+            cell: ({ name, protection }) => (
+              <>
+                {name} {protection !== null && <ProtectedBadge />}
+              </>
+            ),
+          },
           {
             id: "state",
             header: "State",

@@ -1,7 +1,8 @@
 import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useRef } from "react";
 import { unwrap } from "../api/client.ts";
-import { adviceFor, isEditConflict, isUnconfirmed } from "../api/problem.ts";
+import { adviceFor, draftIn, isEditConflict, isUnconfirmed } from "../api/problem.ts";
 import type { Environment } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
 import { notify } from "../ui/toasts.tsx";
@@ -19,8 +20,12 @@ export function useToggle(): (toggle: Toggle) => void {
   const pending = useRef(new Set<string>());
   const { api } = useKeySession();
   const client = useQueryClient();
+  const navigate = useNavigate();
 
   const show = (toggle: Toggle, state: Partial<ListedState>) => showInList(client, toggle, state);
+
+  const openRequest = (requestId: string) =>
+    void navigate({ to: "/change-requests/$requestId", params: { requestId } });
 
   async function undo(toggle: Toggle, version: number): Promise<void> {
     const { flag, environment } = toggle;
@@ -28,7 +33,7 @@ export function useToggle(): (toggle: Toggle) => void {
       await unwrap(api.POST(`${stateRoute}/rollback`, { params: stateAt(toggle, version) }));
       notify({ text: `${flag.key} is back to its state before, in ${environment.name}.` });
     } catch (error) {
-      fail(error, flag.key);
+      fail(error, flag.key, openRequest);
     }
     await refreshFlag(client, api, flag.key);
   }
@@ -52,11 +57,14 @@ export function useToggle(): (toggle: Toggle) => void {
       void client.invalidateQueries({ queryKey: ["flag", toggle.flag.key] });
       notify({
         text: `${toggle.flag.key} is ${state.enabled ? "on" : "off"} in ${toggle.environment.name}.`,
-        action: { label: "Undo", onPress: () => void undo(toggle, state.version) },
+        // In a protected environment, turning the flag on again needs a change request.
+        ...(toggle.environment.protected === null && {
+          action: { label: "Undo", onPress: () => void undo(toggle, state.version) },
+        }),
       });
     },
     onError: async (error, toggle) => {
-      fail(error, toggle.flag.key);
+      fail(error, toggle.flag.key, openRequest);
       show(toggle, { enabled: !toggle.enabled });
       await refreshFlag(client, api, toggle.flag.key).catch(() => invalidateList(client));
     },
@@ -98,8 +106,15 @@ function showInList(
 
 const idOf = ({ flag, environment }: Toggle) => `${flag.id} ${environment.id}`;
 
-function fail(error: unknown, flagKey: string): void {
-  notify({ kind: "error", text: failureText(error, flagKey) });
+function fail(error: unknown, flagKey: string, openRequest: (id: string) => void): void {
+  const draft = draftIn(error);
+  notify({
+    kind: "error",
+    text: failureText(error, flagKey),
+    ...(draft !== undefined && {
+      action: { label: "Open the draft", onPress: () => openRequest(draft) },
+    }),
+  });
 }
 
 function failureText(error: unknown, flagKey: string): string {

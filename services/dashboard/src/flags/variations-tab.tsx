@@ -1,7 +1,9 @@
 import { type FormEvent, useState } from "react";
 import { ApiProblem, fieldMessageOf, isEditConflict } from "../api/problem.ts";
 import type { ValueType } from "../api/schema.d.ts";
+import { useKeySession } from "../session/session.tsx";
 import { usePermission } from "../session/use-permission.ts";
+import { protectedAmong } from "../state/protection.ts";
 import { capitalized } from "../state/words.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
@@ -32,13 +34,14 @@ import {
 import styles from "../variations/variations.module.css";
 import { VariationsEditor } from "../variations/variations-editor.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
-import { useSaveVariations, useVariations } from "./use-variations.ts";
+import { useSaveOrProposal, useVariations } from "./use-variations.ts";
 
 /** The variations of a typed flag, which all environments share. */
 export function VariationsTab() {
   const { flag } = useFlagInPage();
   const query = useVariations();
-  const { reason } = usePermission("change_project");
+  const reached = protectedAmong(useKeySession().me.environments);
+  const { reason } = usePermission("change_project", reached);
   const { value_type: type } = flag;
   if (!isTyped(type))
     return <Warning>This flag is on or off. Its variations are fixed: on and off.</Warning>;
@@ -93,7 +96,11 @@ function VariationsForm({ type, current }: VariationsFormProps) {
   const { language: locale } = navigator;
   const [started, setStarted] = useState<EditedVariations>();
   const [isChecked, setChecked] = useState(false);
-  const { mutate, isPending, error, variables } = useSaveVariations((saved, sent) => {
+  const reset = () => {
+    setStarted(undefined);
+    setChecked(false);
+  };
+  const onSaved = (saved: Variations, sent: readonly VariationDraft[]) => {
     setChecked(false);
     // Edits made during the request remain unsaved changes.
     setStarted((before) =>
@@ -101,7 +108,9 @@ function VariationsForm({ type, current }: VariationsFormProps) {
         ? undefined
         : { ...startOf(type, saved), drafts: before.drafts },
     );
-  });
+  };
+  const saving = useSaveOrProposal({ onSaved, onProposed: reset });
+  const { isProposed, isPending, error, variables } = saving;
   // Not during a save, because the newer version can be the one that it makes.
   const merged = started && !isPending ? mergedWith(type, started, current) : started;
   const edited = merged ?? startOf(type, current);
@@ -119,11 +128,7 @@ function VariationsForm({ type, current }: VariationsFormProps) {
     if (hasConflicts) return;
     setChecked(true);
     setStarted(edited);
-    if (text !== undefined) mutate({ text, base, drafts });
-  };
-  const reset = () => {
-    setStarted(undefined);
-    setChecked(false);
+    if (text !== undefined) saving.save({ text, base, drafts });
   };
   return (
     <form onSubmit={submit} className={styles.form}>
@@ -149,7 +154,7 @@ function VariationsForm({ type, current }: VariationsFormProps) {
       />
       {error !== null && fromApi === undefined && !isMerged && <SaveError error={error} />}
       <SaveBar
-        {...{ isDirty, isPending, hasConflicts }}
+        {...{ isDirty, isPending, hasConflicts, isProposed }}
         hasProblems={isChecked && problems.size > 0}
         onDiscard={reset}
       />
@@ -163,10 +168,13 @@ type SaveBarProps = {
   /** The person has not chosen yet in a conflict. Until then, nothing can be saved. */
   hasConflicts: boolean;
   hasProblems: boolean;
+  /** The change is requested in place of saved. */
+  isProposed: boolean;
   onDiscard: () => void;
 };
 
-function SaveBar({ isDirty, isPending, hasConflicts, hasProblems, onDiscard }: SaveBarProps) {
+function SaveBar(props: SaveBarProps) {
+  const { isDirty, isPending, hasConflicts, hasProblems, isProposed, onDiscard } = props;
   const text = hasProblems ? "Not saved: correct the marked fields" : "Unsaved changes";
   return (
     <div className={styles.buttons}>
@@ -184,7 +192,7 @@ function SaveBar({ isDirty, isPending, hasConflicts, hasProblems, onDiscard }: S
         isPending={isPending}
         isDisabled={!isDirty || hasConflicts}
       >
-        Save variations
+        {isProposed ? "Request the change" : "Save variations"}
       </Button>
     </div>
   );

@@ -2,6 +2,7 @@ import { Link, type LinkProps } from "@tanstack/react-router";
 import {
   Boxes,
   CalendarClock,
+  ClipboardCheck,
   Flag,
   KeyRound,
   type LucideIcon,
@@ -17,6 +18,7 @@ import { Differences } from "../state/differences.tsx";
 import { localTime, utcTime } from "../ui/dates.ts";
 import { Disclosure } from "../ui/disclosure.tsx";
 import { ClockTime } from "../ui/time.tsx";
+import { CauseLink } from "./cause-link.tsx";
 import styles from "./history.module.css";
 
 /** What entries are shown with: existing flags and webhooks, because entries of deleted ones have no links, and names. */
@@ -26,6 +28,8 @@ export type Existing = {
   readonly webhooks: ReadonlySet<string>;
   /** Names of keys by their ids. */
   readonly keyNames: ReadonlyMap<string, string>;
+  /** The change requests that were applied without their approvals. */
+  readonly bypassed: ReadonlySet<string>;
 };
 
 /** An entry of the audit log: the person, the change, and its difference. */
@@ -34,13 +38,14 @@ export function ChangeEntry({ change, existing }: { change: AuditedChange; exist
   const sentence = sentenceOf(change, environment);
   const how = signedInBy(change, existing.keyNames);
   const Icon = iconOf(change);
+  const isBypass = change.action === "change_request_bypassed";
   return (
     <li className={styles.entry}>
       <span className={styles.clock}>
         <ClockTime at={change.changed_at} />
       </span>
       <Icon size={16} aria-hidden className={styles.icon} />
-      <p className={styles.sentence}>
+      <p className={`${styles.sentence} ${isBypass ? styles.bypass : ""}`}>
         <strong>{change.actor.email}</strong> {sentence.verb}{" "}
         <Subject
           sentence={sentence}
@@ -48,7 +53,16 @@ export function ChangeEntry({ change, existing }: { change: AuditedChange; exist
           isCode={change.flag_id !== null || change.audience_key !== undefined}
         />
         {sentence.rest !== "" && ` ${sentence.rest}`}
-        {how !== "" && <span className={styles.how}>, {how}</span>}
+        {how !== "" && (
+          <span className={styles.how}>
+            ,{" "}
+            {change.cause_id === undefined || isOfRequest(change) ? (
+              how
+            ) : (
+              <CauseLink causeId={change.cause_id} bypassed={existing.bypassed} />
+            )}
+          </span>
+        )}
       </p>
       <Disclosure label="Details" about={`of: ${sentenceText(sentence)}`} isInGrid>
         {() => <Details change={change} />}
@@ -57,7 +71,10 @@ export function ChangeEntry({ change, existing }: { change: AuditedChange; exist
   );
 }
 
+const isOfRequest = ({ action }: AuditedChange): boolean => action.startsWith("change_request_");
+
 function iconOf({ action }: AuditedChange): LucideIcon {
+  if (action.startsWith("change_request_")) return ClipboardCheck;
   if (action.startsWith("schedule_")) return CalendarClock;
   if (action.startsWith("webhook_")) return Webhook;
   if (action.startsWith("key_")) return KeyRound;
@@ -72,6 +89,11 @@ type Target = LinkProps | undefined;
 function linkOf(change: AuditedChange, existing: Existing): Target {
   const env = existing.environments.get(change.environment_id ?? "");
   const search = env === undefined ? {} : { env };
+  if (typeof change.after?.change_request === "string")
+    return {
+      to: "/change-requests/$requestId",
+      params: { requestId: change.after.change_request },
+    };
   if (change.flag_id !== null && change.flag_key !== null)
     return existing.flags.has(change.flag_id)
       ? { to: "/flags/$flagKey", params: { flagKey: change.flag_key }, search }

@@ -17,7 +17,7 @@ import { DownloadButton } from "./download-button.tsx";
 import { groupByDay } from "./group-by-day.ts";
 import styles from "./history.module.css";
 import { HistoryFilters } from "./history-filters.tsx";
-import { useChanges, useWebhookIds } from "./history-queries.ts";
+import { useBypassed, useChanges, useWebhookIds } from "./history-queries.ts";
 import { type HistorySearch, isFiltered, queryOf } from "./history-search.ts";
 
 const noFilters: HistorySearch = {
@@ -96,14 +96,16 @@ function useExisting(changes: readonly AuditedChange[]): Existing {
   const hasWebhooks = changes.some(({ webhook_id }) => webhook_id !== null);
   const webhooks = useWebhookIds(hasWebhooks && permissionsOf(session).mayUseWebhooks);
   const keyNames = useKeyNames();
+  const bypassed = useBypassed(changes.some(({ cause_id: cause }) => cause !== undefined));
   return useMemo(
     () => ({
       environments: new Map(me.environments.map(({ id, name }) => [id, name])),
       flags: new Set(flags?.map(({ id }) => id)),
       webhooks: webhooks ?? new Set(),
       keyNames: keyNames ?? new Map(),
+      bypassed,
     }),
-    [me, flags, webhooks, keyNames],
+    [me, flags, webhooks, keyNames, bypassed],
   );
 }
 

@@ -67,11 +67,19 @@ export function useHistory(place: Place) {
 /** Audit entries of a flag in which the authors of its states are looked up. */
 const maxEntriesOfFlag = 200;
 
+/** How the author of a state made it. */
+export type Authorship = {
+  /** Says how the author was signed in. Empty if that is unknown. */
+  signedInBy: string;
+  /** The id of the change request that made the state. */
+  causeId?: string | undefined;
+};
+
 /**
- * Returns a function that says how the author of a state was signed in. The history does not contain it, but the entry of
- * the same change in the audit log does. For older states, the text is empty.
+ * Returns a function that says how the author of a state made it. The history does not contain that, but the entry of the
+ * same change in the audit log does. For older states, it is unknown.
  */
-export function useSignedInBy(flag: { id: string }): (state: HistoryEntry) => string {
+export function useAuthorship(flag: { id: string }): (state: HistoryEntry) => Authorship {
   const { data: changes = [] } = useKeyQuery(
     ["changes", "of", flag.id],
     async (session, signal) => {
@@ -84,9 +92,25 @@ export function useSignedInBy(flag: { id: string }): (state: HistoryEntry) => st
     const change = changes.find(
       ({ changed_at: at, actor }) => at === state.changed_at && actor.id === state.changed_by,
     );
-    return change === undefined ? "" : signedInBy(change, keyNames);
+    if (change === undefined) return { signedInBy: "" };
+    return { signedInBy: signedInBy(change, keyNames), causeId: change.cause_id };
   };
 }
+
+/** Newest bypasses in which those of shown changes are looked up. */
+const maxBypasses = 100;
+
+/** Reads the ids of the change requests that were applied without their approvals. */
+export function useBypassed(isWanted: boolean): ReadonlySet<string> {
+  const read = async (session: KeySession, signal: AbortSignal) => {
+    const query = { action: "change_request_bypassed" as const, limit: maxBypasses };
+    const { changes } = await readChanges(session, query, signal);
+    return new Set(changes.flatMap(({ cause_id: id }) => id ?? [])) as ReadonlySet<string>;
+  };
+  return useKeyQuery(["changes", "bypasses"], read, { enabled: isWanted }).data ?? noBypasses;
+}
+
+const noBypasses: ReadonlySet<string> = new Set();
 
 /** The effect of a rollback or of a restored state, upon a version of the current state. */
 export type Preview = {

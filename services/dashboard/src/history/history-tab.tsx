@@ -3,8 +3,7 @@ import { History as HistoryIcon, RotateCcw } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
-import { permissionsOf } from "../session/permissions.ts";
-import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Differences } from "../state/differences.tsx";
 import { stateDifferences, stateIn, stateTexts } from "../state/state.ts";
 import { Badge } from "../ui/badge.tsx";
@@ -15,8 +14,16 @@ import { Disclosure } from "../ui/disclosure.tsx";
 import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Time } from "../ui/time.tsx";
+import { CauseLink } from "./cause-link.tsx";
 import styles from "./history.module.css";
-import { type History, useHistory, usePersonName, useSignedInBy } from "./history-queries.ts";
+import {
+  type Authorship,
+  type History,
+  useAuthorship,
+  useBypassed,
+  useHistory,
+  usePersonName,
+} from "./history-queries.ts";
 import { RestoreDialog } from "./restore-dialog.tsx";
 
 /** The states of the flag in the chosen environment, what differs between them, and the way back to each of them. */
@@ -45,10 +52,15 @@ type Open = { target: HistoryEntry | undefined };
 function States({ history, children }: { history: History; children: ReactNode }) {
   const { flag, environment } = useFlagInPage();
   const [open, setOpen] = useState<Open>();
-  const mayChange = permissionsOf(useKeySession()).mayChange(environment.id);
+  const { reason: missing } = usePermission("change_states", environment);
+  const mayChange = missing === undefined;
   const { entries, isComplete } = history;
-  const signedInBy = useSignedInBy(flag);
-  const reason = whyNoRollback({ mayChange, isFirst: entries.length < 2 && isComplete });
+  const authorshipOf = useAuthorship(flag);
+  const authorships = entries.map(authorshipOf);
+  const bypassed = useBypassed(authorships.some(({ causeId }) => causeId !== undefined));
+  const isFirst = entries.length < 2 && isComplete;
+  const reason =
+    missing ?? (isFirst ? "There is no earlier state to roll back to yet." : undefined);
   if (entries.length === 0) return <NoStates />;
   return (
     <>
@@ -67,7 +79,8 @@ function States({ history, children }: { history: History; children: ReactNode }
           <StateEntry
             key={entry.id}
             entry={entry}
-            signedInBy={signedInBy(entry)}
+            authorship={authorships[index] ?? { signedInBy: "" }}
+            bypassed={bypassed}
             previous={entries[index + 1]}
             isCurrent={index === 0}
             isFirst={isComplete && index === entries.length - 1}
@@ -91,13 +104,6 @@ function States({ history, children }: { history: History; children: ReactNode }
   );
 }
 
-type Circumstances = { mayChange: boolean; isFirst: boolean };
-
-function whyNoRollback({ mayChange, isFirst }: Circumstances): string | undefined {
-  if (!mayChange) return "Your key cannot roll back or restore a state in this environment.";
-  return isFirst ? "There is no earlier state to roll back to yet." : undefined;
-}
-
 const howTexts: Record<HistoryEntry["change_type"], string> = {
   manual: "Manual",
   scheduled: "By schedule",
@@ -106,8 +112,8 @@ const howTexts: Record<HistoryEntry["change_type"], string> = {
 
 type StateEntryProps = {
   entry: HistoryEntry;
-  /** How the author was signed in. Empty if that is unknown. */
-  signedInBy: string;
+  authorship: Authorship;
+  bypassed: ReadonlySet<string>;
   previous: HistoryEntry | undefined;
   isCurrent: boolean;
   isFirst: boolean;
@@ -116,14 +122,19 @@ type StateEntryProps = {
 };
 
 function StateEntry(props: StateEntryProps) {
-  const { entry, signedInBy, previous, isCurrent, isFirst, onRestore } = props;
+  const { entry, authorship, bypassed, previous, isCurrent, isFirst, onRestore } = props;
+  const { signedInBy, causeId } = authorship;
   const person = usePersonName(entry.changed_by);
   const when = localTime(new Date(entry.changed_at));
   return (
     <li className={styles.state}>
       <div className={styles.stateHead}>
         <strong>{person ?? "Someone"}</strong>
-        {signedInBy !== "" && <span className={styles.how}>{signedInBy}</span>}
+        {signedInBy !== "" && (
+          <span className={styles.how}>
+            {causeId === undefined ? signedInBy : <CauseLink {...{ causeId, bypassed }} />}
+          </span>
+        )}
         <Badge tone={entry.change_type === "manual" ? "neutral" : "accent"}>
           {howTexts[entry.change_type]}
         </Badge>

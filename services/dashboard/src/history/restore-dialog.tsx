@@ -5,6 +5,8 @@ import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
 import { useReadersWarning } from "../flags/use-readers-warning.ts";
+import { stateProposal } from "../proposals/state-proposal.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { useKeySession } from "../session/session.tsx";
 import { CautionBadge } from "../state/caution.tsx";
 import { Differences } from "../state/differences.tsx";
@@ -96,7 +98,7 @@ type LoadedProps = DialogProps & {
 function LoadedPreview(props: LoadedProps) {
   const { preview, target, reviewed, isReading, onReview, onClose } = props;
   const { current, wanted } = preview;
-  const { mutate, isPending, error } = useRestore(preview, target, onClose);
+  const { restore, isProposed, isPending, error } = useRestoreOrProposal(props);
   const obstacle = obstacleTo(preview, target);
   if (current === undefined || wanted === undefined || obstacle !== undefined)
     return (
@@ -136,8 +138,8 @@ function LoadedPreview(props: LoadedProps) {
             Show the new state
           </Button>
         ) : (
-          <Button variant="primary" onPress={() => mutate()} isPending={isPending || isReading}>
-            {target === undefined ? "Roll back" : "Restore"}
+          <Button variant="primary" onPress={restore} isPending={isPending || isReading}>
+            {isProposed ? "Request the change" : target === undefined ? "Roll back" : "Restore"}
           </Button>
         )}
       </DialogActions>
@@ -203,6 +205,34 @@ function Side({ title, entry }: { title: string; entry: HistoryEntry }) {
       </ul>
     </section>
   );
+}
+
+/**
+ * Restores the state of the preview, or proposes that in a protected environment. The exception for rollbacks has more
+ * conditions, which the API checks: its error links the draft of a change request.
+ */
+function useRestoreOrProposal({ preview, target, onClose }: LoadedProps) {
+  const place = useFlagInPage();
+  const { mutate, isPending, error } = useRestore(preview, target, onClose);
+  const { proposes, change } = useProposing(place.environment);
+  const { current, wanted, version, warning } = preview;
+  const turnsOn = wanted?.enabled === true && current?.enabled === false;
+  const exception = target === undefined && !turnsOn ? "rollback" : undefined;
+  return {
+    ...{ isPending, error, isProposed: proposes(exception) },
+    restore: () =>
+      change({
+        exception,
+        make: mutate,
+        proposal: () => {
+          if (current === undefined || wanted === undefined)
+            throw new Error("there is no state to restore");
+          onClose();
+          const states = { before: stateIn(current), after: stateIn(wanted) };
+          return { ...stateProposal(place, { version }, states), warning };
+        },
+      }),
+  };
 }
 
 /** Changes the state of the preview, and no other, to the previous or to an older state. */

@@ -8,6 +8,7 @@ const lists: Readonly<Record<string, string>> = {
   webhook: "webhooks",
   schedule: "schedules",
   user: "organization",
+  change: "change-requests",
 };
 
 /**
@@ -46,6 +47,10 @@ function staleAfter({ action, change_type, flag_key }: AuditedChange): readonly 
     ...(list === undefined ? [] : [[list]]),
     // A change of a flag can add or remove requirements of others.
     ...(flag_key === null ? [] : [["flag", flag_key], ["dependents"]]),
+    // These changes can make a change request stale that is based on the values before.
+    ...(/^(?:state|settings|deleted|audience_|environment_)/.test(action)
+      ? [["change-requests"]]
+      : []),
     // Flags have a state in every environment.
     ...(action.startsWith("environment_") ? [["flags"], ["flag"]] : []),
     ...(change_type === "scheduled" ? [["schedules"]] : []),

@@ -5,6 +5,7 @@ import type { Schedule } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { stateIn } from "../flags/flag-search.ts";
 import { useTurnOnWarning } from "../flags/use-readers-warning.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { useCaution } from "../state/caution.tsx";
 import { Button } from "../ui/button.tsx";
 import { DateTimeField } from "../ui/date-time-field.tsx";
@@ -15,7 +16,14 @@ import { Select } from "../ui/fields.tsx";
 import { useUnsaved } from "../ui/leave-guard.ts";
 import { Warning } from "../ui/panels.tsx";
 import { type ResolvedTime, resolveLocal } from "./local-times.ts";
-import { describeTimes, inUtc, remainingTimes, withoutEffect } from "./schedule-text.ts";
+import { hasTwoTimes, oneTimeOnly, scheduleProposal } from "./schedule-proposal.ts";
+import {
+  describeTimes,
+  inUtc,
+  remainingTimes,
+  type Times,
+  withoutEffect,
+} from "./schedule-text.ts";
 import styles from "./schedules.module.css";
 import { ScheduleChanged } from "./use-schedule-changes.ts";
 import type { Entered, ScheduleForm as Form } from "./use-schedule-form.ts";
@@ -30,32 +38,14 @@ type ScheduleFormProps = {
 
 /** Sets the schedule of the flag, or replaces the pending one. */
 export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormProps) {
-  const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error, save } = form;
+  const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error } = form;
   const isChanged = isEditConflict(error) || error instanceof ScheduleChanged;
-  const { flag, environment } = useFlagInPage();
-  const warningOf = useTurnOnWarning(environment);
-  const [isChecking, setChecking] = useState(false);
-  const { ask, dialog } = useCaution(environment);
+  const { isProposed, isChecking, check, dialog } = useScheduling(form, pending);
   useUnsaved(isDirty);
-  const action = pending === undefined ? "Schedule" : "Replace schedule";
-  const question = () => {
-    const before = pending && describeTimes(remainingTimes(pending), reader);
-    const after = describeTimes(form.times, reader);
-    const changes = [{ label: "Schedule", before: before ?? "none", after }];
-    return { title: `Change the schedule in ${environment.name}?`, action, changes };
-  };
-  const check = async () => {
-    setChecking(true);
-    const warning = form.times.enableAt === null ? undefined : await warningOf(flag);
-    setChecking(false);
-    ask(
-      () => ({ ...question(), warning }),
-      () => save(pending?.id ?? null),
-    );
-  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!isEmpty && !hasProblem && !isChecking) void check();
+    const isBlocked = isProposed && hasTwoTimes(form.times);
+    if (!isEmpty && !hasProblem && !isChecking && !isBlocked) void check();
   };
   return (
     <form onSubmit={submit} onFocus={onFocus} className={styles.form}>
@@ -75,6 +65,7 @@ export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormP
         <TimeField label="Turn off at" entered={disable} reader={reader} />
       </div>
       <Preview form={form} />
+      {isProposed && <ProtectedNote times={form.times} />}
       {isChanged && <Changed isPending={pending !== undefined} />}
       {error !== null && !isChanged && <ErrorPanel error={error} />}
       <DialogActions>
@@ -84,12 +75,61 @@ export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormP
           variant="primary"
           isPending={isPending || isChecking}
           isDisabled={isEmpty || hasProblem}
+          whyNot={isProposed && hasTwoTimes(form.times) ? oneTimeOnly : undefined}
         >
-          {action}
+          {isProposed ? "Request the change" : actionOf(pending)}
         </Button>
       </DialogActions>
       {dialog}
     </form>
+  );
+}
+
+const actionOf = (pending: Schedule | undefined): string =>
+  pending === undefined ? "Schedule" : "Replace schedule";
+
+/** Saves the times, after a question where one is needed, or proposes them in a protected environment. */
+function useScheduling(form: Form, pending: Schedule | undefined) {
+  const { flag, environment } = useFlagInPage();
+  const { times, reader, save, clear } = form;
+  const warningOf = useTurnOnWarning(environment);
+  const [isChecking, setChecking] = useState(false);
+  const { ask, dialog } = useCaution(environment);
+  const { isProposed, change } = useProposing(environment);
+  const question = () => {
+    const before = pending && describeTimes(remainingTimes(pending), reader);
+    const after = describeTimes(times, reader);
+    const changes = [{ label: "Schedule", before: before ?? "none", after }];
+    const title = `Change the schedule in ${environment.name}?`;
+    return { title, action: actionOf(pending), changes };
+  };
+  const check = async () => {
+    setChecking(true);
+    const warning = times.enableAt === null ? undefined : await warningOf(flag);
+    setChecking(false);
+    change({
+      make: () =>
+        ask(
+          () => ({ ...question(), warning }),
+          () => save(pending?.id ?? null),
+        ),
+      proposal: () => {
+        const proposal = scheduleProposal({ flag, environment }, times);
+        return { ...proposal, warning, onOpened: clear };
+      },
+    });
+  };
+  return { isProposed, isChecking, check, dialog };
+}
+
+/** Says how changes of a protected environment are planned. */
+function ProtectedNote({ times }: { times: Times }) {
+  return (
+    <p className={styles.note}>
+      {hasTwoTimes(times)
+        ? oneTimeOnly
+        : "This environment is protected: the change becomes a request, which is applied at its time once it is approved."}
+    </p>
   );
 }
 

@@ -13,10 +13,16 @@ export type Action =
   | "read_webhooks"
   | "change_webhooks"
   | "change_environments"
+  /** Protects an environment, and bypasses missing approvals. */
+  | "protect"
+  /** Approves and rejects change requests of an environment. */
+  | "review"
+  /** Opens, edits and rebases change requests. */
+  | "propose"
   /** Issues, rotates and revokes keys in an environment. */
   | "issue_keys";
 
-export type Where = Pick<Environment, "id" | "name">;
+export type Where = Pick<Environment, "id" | "name"> & Partial<Pick<Environment, "protected">>;
 
 /** The role that each action needs of a person, and where. */
 const needs: Readonly<Record<Action, { role: Role; at: "environment" | "project" | "anywhere" }>> =
@@ -27,6 +33,9 @@ const needs: Readonly<Record<Action, { role: Role; at: "environment" | "project"
     read_webhooks: { role: "viewer", at: "project" },
     change_webhooks: { role: "admin", at: "project" },
     change_environments: { role: "admin", at: "project" },
+    protect: { role: "admin", at: "environment" },
+    review: { role: "approver", at: "environment" },
+    propose: { role: "editor", at: "anywhere" },
     issue_keys: { role: "viewer", at: "project" },
   };
 
@@ -39,9 +48,15 @@ const limits: Readonly<Partial<Record<Action, string>>> = {
   change_environments: "Your key is limited to its environment.",
 };
 
+/** Why keys cannot act, because they are no people. */
+const onlyPeople: Readonly<Partial<Record<Action, string>>> = {
+  protect: "Needs a sign-in as an admin: an API key cannot do this.",
+  review: "Needs a sign-in as an approver: an API key cannot review changes.",
+};
+
 /**
  * Returns why a session cannot do something, in a sentence for the person; undefined if it can. Actions in an environment
- * need `where`.
+ * need `where`. A change that reaches a protected environment, `where`, is proposed. Every editor may do that.
  */
 export function whyNot(
   { me }: Pick<KeySession, "me">,
@@ -56,8 +71,8 @@ function limitOf(
   action: Action,
   where: Where | undefined,
 ): string | undefined {
-  if (!isLimited) return undefined;
-  if (where === undefined) return limits[action];
+  if (onlyPeople[action] !== undefined || !isLimited) return onlyPeople[action];
+  if (where === undefined || limits[action] !== undefined) return limits[action];
   return where.id === own ? undefined : "Your key can read this environment but not change it.";
 }
 
@@ -66,7 +81,7 @@ function missingRole(
   action: Action,
   where: Where | undefined,
 ): string | undefined {
-  const { role, at } = needs[action];
+  const { role, at } = needs[isProposed(action, where) ? "propose" : action];
   const inProject = roles?.project ?? null;
   const inEnvironments = [...(roles?.environments.values() ?? [])];
   switch (at) {
@@ -85,11 +100,14 @@ function missingRole(
   }
 }
 
+const isProposed = (action: Action, where: Where | undefined): boolean =>
+  (action === "change_states" || action === "change_project") &&
+  where?.protected !== undefined &&
+  where.protected !== null;
+
 /** The answers of `whyNot` for pages that hide what the session cannot do. */
 export function permissionsOf(session: Pick<KeySession, "me">) {
   return {
-    mayChange: (environmentId: string) =>
-      whyNot(session, "change_states", { id: environmentId, name: "" }) === undefined,
     mayUseWebhooks: whyNot(session, "read_webhooks") === undefined,
   };
 }

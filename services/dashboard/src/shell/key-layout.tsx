@@ -2,6 +2,7 @@ import { Link, Outlet } from "@tanstack/react-router";
 import {
   CalendarClock,
   ChartColumn,
+  ClipboardCheck,
   Flag,
   GitCompareArrows,
   History,
@@ -13,14 +14,18 @@ import {
   Webhook,
 } from "lucide-react";
 import { useState } from "react";
+import { usePendingCount } from "../change-requests/request-queries.ts";
+import { countText } from "../change-requests/request-status.ts";
 import { KeyExpiry } from "../keys/key-expiry.tsx";
 import { LiveChanges, LiveIndicator, LostConnection, MuteButton } from "../live/live-changes.tsx";
+import { ProposalsProvider } from "../proposals/proposals-provider.tsx";
 import { Shortcuts } from "../search/shortcuts.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { isPerson } from "../session/person.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { SignInForm } from "../session/sign-in-page.tsx";
+import { protectedAmong } from "../state/protection.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Page } from "../ui/page.tsx";
@@ -33,6 +38,7 @@ import styles from "./shell.module.css";
 
 const entries: readonly NavigationEntry[] = [
   { to: "/flags", label: "Flags", icon: Flag },
+  { to: "/change-requests", label: "Change requests", icon: ClipboardCheck },
   { to: "/audiences", label: "Audiences", icon: Users },
   { to: "/schedules", label: "Schedules", icon: CalendarClock },
   { to: "/compare", label: "Compare", icon: GitCompareArrows },
@@ -55,38 +61,48 @@ export function KeyLayout() {
   const [isAddingKey, setAddingKey] = useState(false);
   const isOfPerson = isPerson(session.token);
   const { mayUseWebhooks } = permissionsOf(session);
-  const hidden = [mayUseWebhooks ? "" : "/webhooks", session.me.roles ? "" : "/people"];
-  const permitted = entries.filter(({ to }) => !hidden.includes(to));
+  const isProtected = protectedAmong(session.me.environments) !== undefined;
+  const pending = countText(usePendingCount());
+  const hidden = [
+    mayUseWebhooks ? "" : "/webhooks",
+    session.me.roles ? "" : "/people",
+    isProtected ? "" : "/change-requests",
+  ];
+  const permitted = entries
+    .filter(({ to }) => !hidden.includes(to))
+    .map((entry) => (entry.to === "/change-requests" ? { ...entry, count: pending } : entry));
   return (
     <EnvironmentProvider>
       <LiveChanges>
-        <Frame
-          entries={permitted}
-          scope={<ScopeNames />}
-          top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
-          banner={
-            <>
-              <LostConnection />
-              <KeyExpiry />
-            </>
-          }
-          bottom={
-            <>
-              <Shortcuts pages={[...permitted, connectPage, ...(isOfPerson ? [youPage] : [])]} />
-              <LiveIndicator />
-              {isOfPerson && <YouLink email={session.me.user.email} />}
-              <div>
-                <MuteButton />
-                <AppearanceButton />
-                <Button variant="quiet" onPress={() => void signOut(session.token)}>
-                  <LogOut size={16} aria-hidden /> Sign out
-                </Button>
-              </div>
-            </>
-          }
-        >
-          <PageInEnvironment />
-        </Frame>
+        <ProposalsProvider>
+          <Frame
+            entries={permitted}
+            scope={<ScopeNames />}
+            top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
+            banner={
+              <>
+                <LostConnection />
+                <KeyExpiry />
+              </>
+            }
+            bottom={
+              <>
+                <Shortcuts pages={[...permitted, connectPage, ...(isOfPerson ? [youPage] : [])]} />
+                <LiveIndicator />
+                {isOfPerson && <YouLink email={session.me.user.email} />}
+                <div>
+                  <MuteButton />
+                  <AppearanceButton />
+                  <Button variant="quiet" onPress={() => void signOut(session.token)}>
+                    <LogOut size={16} aria-hidden /> Sign out
+                  </Button>
+                </div>
+              </>
+            }
+          >
+            <PageInEnvironment />
+          </Frame>
+        </ProposalsProvider>
         {isAddingKey && (
           <Dialog title="Use another key" onClose={() => setAddingKey(false)}>
             <SignInForm onDone={() => setAddingKey(false)} />

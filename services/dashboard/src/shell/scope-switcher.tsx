@@ -4,6 +4,7 @@ import { useChosen, useEnvironment } from "../session/environment.tsx";
 import { isPerson } from "../session/person.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { CautionBadge } from "../state/caution.tsx";
+import { ProtectedBadge } from "../state/protected-badge.tsx";
 import { Select } from "../ui/fields.tsx";
 import { Menu } from "../ui/menu.tsx";
 import styles from "./shell.module.css";
@@ -70,8 +71,17 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
         label="Environment"
         value={chosen.kind === "found" ? chosen.environment.name : ""}
         onChange={choose}
-        options={me.environments.map(({ name }) => ({ value: name, label: name }))}
+        options={me.environments.map(({ name, protected: protection }) => ({
+          value: name,
+          label: name,
+          ...(protection !== null && { note: "Protected" }),
+        }))}
       />
+      {chosen.kind === "found" && chosen.environment.protected !== null && (
+        <p className={styles.cautionNote}>
+          <ProtectedBadge /> Changes need approval
+        </p>
+      )}
       {chosen.kind === "found" && chosen.environment.caution && (
         <p className={styles.cautionNote}>
           <CautionBadge /> Changes ask first

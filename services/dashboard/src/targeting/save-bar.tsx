@@ -9,13 +9,15 @@ type SaveBarProps = {
   openConflicts: number;
   /** Why the person cannot save. */
   whyNot?: string | undefined;
+  /** The change is requested in place of saved. */
+  isProposed: boolean;
   onSave: () => void;
   onDiscard: () => void;
 };
 
 /** Says that there are unsaved changes, and saves or discards them. It stays at the bottom of the window. */
 export function SaveBar(props: SaveBarProps) {
-  const { problemCount, isPending, openConflicts, whyNot, onSave, onDiscard } = props;
+  const { problemCount, isPending, openConflicts, whyNot, isProposed, onSave, onDiscard } = props;
   const text =
     openConflicts === 0 ? "Unsaved changes" : "Unsaved changes: choose in each conflict above";
   return (
@@ -34,7 +36,7 @@ export function SaveBar(props: SaveBarProps) {
         isDisabled={openConflicts > 0}
         whyNot={whyNot}
       >
-        Save changes
+        {isProposed ? "Request the change" : "Save changes"}
       </Button>
     </section>
   );

@@ -2,6 +2,8 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { useReadersWarning } from "../flags/use-readers-warning.ts";
+import { exceptionOf, stateProposal } from "../proposals/state-proposal.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { useSwitchWarning } from "../references/use-dependents.ts";
 import { PendingNote } from "../schedules/pending-note.tsx";
 import { usePermission } from "../session/use-permission.ts";
@@ -46,7 +48,6 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   // The buttons disappear when they have done their work, and the focus must not be lost with them.
   const takeFocus = () => main.current?.focus({ preventScroll: true });
   const saving = useSaving(editing, takeFocus);
-  const { reason } = usePermission("change_states", useFlagInPage().environment);
   const operators = useOperators().data;
   const variations = useVariationOptions();
   const { base } = editing;
@@ -78,7 +79,8 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
               problemCount={saving.problems.size}
               isPending={saving.isPending}
               openConflicts={conflicts.length}
-              whyNot={reason}
+              whyNot={saving.reason}
+              isProposed={saving.isProposed}
               onSave={() => void saving.save()}
               onDiscard={saving.discard}
             />
@@ -106,13 +108,47 @@ function useSaveWarning() {
   };
 }
 
-/** The actions on a draft, and its problem. */
-function useSaving(editing: DraftState, takeFocus: () => void) {
-  const { draft, base, version, isOutdated, restart, merge } = editing;
-  const { environment } = useFlagInPage();
+type Sending = { save: () => void; onProposed: () => void };
+
+/** Saves a draft, after a question where one is needed, or proposes it in a protected environment. */
+function useSending({ base, draft, version }: DraftState, { save, onProposed }: Sending) {
+  const place = useFlagInPage();
+  const { environment } = place;
   const warningOf = useSaveWarning();
   const [isAsking, setAsking] = useState(false);
   const caution = useCaution(environment);
+  const { proposes, change } = useProposing(environment);
+  const before = stateOf(base);
+  const after = stateOf(draft);
+  const exception = exceptionOf(before, after);
+  return {
+    ...{ isAsking, isProposed: proposes(exception), question: caution.dialog },
+    async send(): Promise<void> {
+      setAsking(true);
+      const warning = await warningOf(before, after);
+      setAsking(false);
+      const question = () => ({
+        title: `Save in ${environment.name}?`,
+        action: "Save",
+        changes: stateDifferences(before, after),
+        warning,
+      });
+      change({
+        exception,
+        make: () => caution.ask(question, save),
+        proposal: () => {
+          const proposal = stateProposal(place, { version }, { before, after });
+          return { ...proposal, warning, onOpened: onProposed };
+        },
+      });
+    },
+  };
+}
+
+/** The actions on a draft, and its problem. */
+function useSaving(editing: DraftState, takeFocus: () => void) {
+  const { draft, version, isOutdated, restart, merge } = editing;
+  const { reason } = usePermission("change_states", useFlagInPage().environment);
   const [isChecked, setChecked] = useState(false);
   const { language: locale } = navigator;
   const operators = useOperators().data;
@@ -123,6 +159,10 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     if (draft === sent) takeFocus();
   });
   const { mutate, isPending, error, variables } = saved;
+  const sending = useSending(editing, {
+    save: () => mutate({ draft, version }),
+    onProposed: dropProposed,
+  });
   const readProblems = () => problemsIn(draft, operators, locale);
   const fromApi = fieldProblemOf(error, variables?.draft ?? draft);
   // The panel of the merge says it in place of the error.
@@ -144,28 +184,27 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     });
   }
 
+  function dropProposed(): void {
+    saved.reset();
+    setChecked(false);
+    editing.discard();
+    takeFocus();
+  }
+
   return {
+    reason,
+    isProposed: sending.isProposed,
     problems: new Map([
       ...(isChecked ? readProblems() : []),
       ...(isShown ? [[fromApi.key, fromApi.text] as const] : []),
     ]),
-    isPending: isPending || isAsking,
+    isPending: isPending || sending.isAsking,
     error: error === null || fromApi !== undefined || isMerged(error) ? undefined : error,
     discard,
-    question: caution.dialog,
+    question: sending.question,
     async save(): Promise<void> {
       setChecked(true);
-      if (readProblems().size > 0) return;
-      setAsking(true);
-      const warning = await warningOf(stateOf(base), stateOf(draft));
-      setAsking(false);
-      const question = () => ({
-        title: `Save in ${environment.name}?`,
-        action: "Save",
-        changes: stateDifferences(stateOf(base), stateOf(draft)),
-        warning,
-      });
-      caution.ask(question, () => mutate({ draft, version }));
+      if (readProblems().size === 0) await sending.send();
     },
   };
 }

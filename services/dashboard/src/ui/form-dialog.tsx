@@ -11,6 +11,8 @@ type DialogFormProps = {
   onSubmit: () => void;
   isPending: boolean;
   isComplete: boolean;
+  /** The action deletes something, or goes around a safeguard. */
+  isDanger?: boolean;
   /** An error that no field shows. */
   error: unknown;
   children: ReactNode;
@@ -18,7 +20,7 @@ type DialogFormProps = {
 
 /** The fields of a dialog. Enter sends them. An error keeps what was typed, so the dialog waits for the response. */
 function DialogForm(props: DialogFormProps) {
-  const { action, onClose, onSubmit, isPending, isComplete, error, children } = props;
+  const { action, onClose, onSubmit, isPending, isComplete, isDanger, error, children } = props;
   const { markInput } = use(DialogContext);
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -33,7 +35,12 @@ function DialogForm(props: DialogFormProps) {
         <Button onPress={onClose} isDisabled={isPending}>
           Cancel
         </Button>
-        <Button type="submit" variant="primary" isPending={isPending} isDisabled={!isComplete}>
+        <Button
+          type="submit"
+          variant={isDanger ? "danger" : "primary"}
+          isPending={isPending}
+          isDisabled={!isComplete}
+        >
           {action}
         </Button>
       </DialogActions>
