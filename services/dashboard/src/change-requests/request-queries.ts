@@ -13,7 +13,7 @@ import { protectedAmong } from "../state/protection.ts";
 import { type StatusFilter, statusFilters } from "./request-search.ts";
 
 const listRoute = "/api/v1/change-requests";
-const oneRoute = `${listRoute}/{id}` as const;
+const oneRoute = `${listRoute}/{requestId}` as const;
 
 /** The live changes mark all queries of this key as stale. */
 export const requestsKey = ["change-requests"];

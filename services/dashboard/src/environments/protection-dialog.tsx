@@ -159,8 +159,8 @@ function useProtect({ id, name }: Environment, onClose: () => void) {
       } catch (error) {
         const draft = draftIn(error);
         if (draft === undefined) throw error;
-        const params = { path: { id: draft } };
-        await unwrap(api.POST("/api/v1/change-requests/{id}/open", { params }));
+        const params = { path: { requestId: draft } };
+        await unwrap(api.POST("/api/v1/change-requests/{requestId}/open", { params }));
         return draft;
       }
     },
