@@ -41,7 +41,7 @@ function describeChange(change: DecidedChange): string {
     case "audience":
       return `audience ${change.audience}: ${change.patch.match === undefined ? "list removed" : "other conditions"}`;
     case "audience_list":
-      return `audience ${change.audience}: ${change.add.length} users added, ${change.remove.length} removed`;
+      return `audience ${change.audience}: ${counted(change.add.length, "user")} added, ${change.remove.length} removed`;
     case "protection":
       return `${change.environment_name}: protection ${describeProtection(change.before)} → ${describeProtection(change.protected)}`;
   }
@@ -89,3 +89,6 @@ function describeServe({ serve }: Content): string {
   if ("variation" in serve) return serve.variation;
   return serve.split.map(({ variation, weight }) => `${variation} ${weight} %`).join(" / ");
 }
+
+const counted = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? "" : "s"}`;
