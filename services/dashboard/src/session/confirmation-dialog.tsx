@@ -7,7 +7,7 @@ import { Loading } from "../ui/panels.tsx";
 import { authenticate, goToProvider, readMethods } from "./auth-requests.ts";
 import { useConfirmation } from "./confirmation.ts";
 
-/** Asks for a confirmation of the sign-in, whenever a request needs one. */
+/** Asks for a confirmation of the sign-in when a request needs one. */
 export function ConfirmationDialog() {
   const answer = useConfirmation();
   return answer === undefined ? null : <Question onAnswer={answer} />;

@@ -113,7 +113,7 @@ function NoDeliveries({ status }: { status: DeliveryStatus | undefined }) {
   );
 }
 
-/** What the event of a delivery is about. */
+/** The subject of a delivery. */
 function Subject({ delivery }: { delivery: Delivery }) {
   const { flag_key: flagKey, environment_id: environmentId, audience_key: audienceKey } = delivery;
   const { me } = useKeySession();

@@ -45,7 +45,7 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
   /** The use case, in the transaction. */
   run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Problem>;
   answer: (done: Done, write: Write) => Awaitable<Answer>;
-  /** Records the outcome of a problem, in a transaction of its own after the rollback. */
+  /** Records a problem, in a second transaction after the rollback. */
   recordProblem?: (change: Change<Caller>, problem: Problem, input: Input) => Promise<object>;
 };
 

@@ -39,7 +39,7 @@ import { neededApprovals, readCountedApprovals } from "./standing.ts";
  * to, and compares it with what was approved. The status is in the same transaction, so nothing is applied twice.
  */
 
-/** Who applies a request: a caller, or the time in `apply_at`. */
+/** A request is applied by a caller, or at its `apply_at`. */
 export type Applier =
   | { by: "caller"; principal: Principal; author: Author; bypassReason?: string }
   | { by: "time" };
@@ -149,7 +149,7 @@ function checkStatus(request: ChangeRequest, applier: Applier, now: Date): Probl
   if (applier.by === "caller" && applyAt !== null && applyAt > now)
     return createProblem(
       "CONFLICT_001",
-      `The change request is applied at ${applyAt.toISOString()} by itself. Remove /apply_at to apply it now.`,
+      `Halyard applies this change request at ${applyAt.toISOString()}. To apply it now, remove /apply_at.`,
     );
   return undefined;
 }
@@ -263,7 +263,7 @@ async function applyChange(
     }
     case "protection": {
       const { environment_id: environmentId, protected: requested } = change;
-      // The approval stands in for the rights of the caller.
+      // The approval replaces the rights of the caller.
       const principal: Principal = { kind: "operator" };
       const address = { projectId, environmentId };
       return resultOf(

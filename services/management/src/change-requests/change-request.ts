@@ -110,7 +110,7 @@ export function differencesOf(before: Base, now: Base): string[] {
 /** The number of approvals that a protected environment needs and has. */
 export type NeededApproval = { environment: FlagEnvironment; approvals: number; given: number };
 
-/** What a request is now, beside what is stored. */
+/** The current approvals and differences of a request, which are not stored. */
 export type Standing = { needed: readonly NeededApproval[]; differences: readonly string[] };
 
 const isPending = ({ status }: Pick<ChangeRequest, "status">) =>

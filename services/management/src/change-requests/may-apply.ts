@@ -6,8 +6,8 @@ import type { Place } from "./base.ts";
 import type { ChangeRequest } from "./change-request.ts";
 
 /**
- * The roles that the application of a request needs beside its approvals. Approvals stand in for the right to change
- * protected environments only.
+ * The roles that the application of a request needs in addition to its approvals. Approvals permit changes of protected
+ * environments only.
  */
 type Affecting = Pick<ChangeRequest, "createdBy" | "projectId" | "environmentIds" | "changes">;
 

@@ -10,7 +10,7 @@ import {
 } from "./request-changes.ts";
 import { updateRequest } from "./request-store.ts";
 
-/** What reviewers decide about a change request, and its withdrawal. */
+/** Approval, rejection and withdrawal of change requests. */
 
 /** Approves the content of a request that the reviewer has seen, by its hash. */
 export async function approve(

@@ -11,7 +11,7 @@ import {
   type Standing,
 } from "./change-request.ts";
 
-/** What a request is now: the approvals that count, and what differs from what was approved. */
+/** The approvals of a request that count, and its differences from the current values. */
 
 /** Returns the approvals of the current content whose approvers still have the role, with the environments where they do. */
 export async function readCountedApprovals(
@@ -55,7 +55,7 @@ export function neededApprovals(
 export const isApproved = (needed: readonly NeededApproval[]): boolean =>
   needed.every(({ approvals: count, given }) => given >= count);
 
-/** Reads what a request is now. A request that has ended is what it was. */
+/** Reads the current approvals and differences of a request. One that has ended has none. */
 export async function readStanding(
   sql: Sql | Transaction,
   request: ChangeRequest,

@@ -198,7 +198,7 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   request: FlagRequest & {
     /** The environments of the project, for a change of variations. */
     environments?: readonly FlagEnvironment[];
-    /** Whether a change of a protected environment needs no approval. Not asked for turning off. */
+    /** Returns true if a change of a protected environment needs no approval. Turning off is checked elsewhere. */
     isExempt?: () => Promise<boolean>;
   },
   decide: (

@@ -37,7 +37,7 @@ export function checkProtecting(
   return approvalNeeded([environment], { proposals: [{ kind: "protection", ...proposal }] });
 }
 
-/** Checks the deletion of environments, some of which can be protected. */
+/** Checks the deletion of environments. Protected ones need a reason. */
 export function checkDeletion(
   { principal, now }: Change,
   environments: readonly Environment[],

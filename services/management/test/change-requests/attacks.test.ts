@@ -86,7 +86,7 @@ describe("the exception `rollback`", () => {
     expect(outcome(await rollBack(review))).toEqual(needsApproval);
   });
 
-  it("does not lead to a state of a request that nobody had to approve", async () => {
+  it("does not restore the state of a request that needed no approval", async () => {
     const review = await given.reviewed(withExceptions);
     await review.protect({ protected: null, bypass_reason: "A migration" });
     const { body: request } = await review.open({ rollout_percentage: 7 });

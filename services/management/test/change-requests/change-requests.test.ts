@@ -97,7 +97,7 @@ describe("an approval", () => {
     const edited = await second.call(path, { method: "PATCH", body: { changes } });
     expect(edited.body).toMatchObject({ status: "open", needed: [{ given: 0 }] });
     expect(outcome(await given.post(editor, request, "apply"))).toEqual([409, "APPROVAL_001"]);
-    // Who edits the request contributes to it.
+    // An editor of the request is a contributor.
     expect(outcome(await given.approve(second, edited.body))).toEqual([403, "AUTH_002"]);
     expect((await given.approve(approver, edited.body)).body.status).toBe("approved");
   });
@@ -362,7 +362,7 @@ describe("a request with a time", () => {
 });
 
 describe("a request that affects an unprotected environment", () => {
-  it("is applied only by somebody who may change that environment", async () => {
+  it("is applied only by a caller with the right to change that environment", async () => {
     const { production, staging, userId, serverKey, stateChange } = await given.reviewed();
     const { key } = await given.key(production, { user_id: userId, scope: "propose" });
     const changes = [{ ...stateChange({ enabled: true }), environment_id: staging.id }];

@@ -12,7 +12,7 @@ export type Delivery = {
   projectId: string;
   eventId: string;
   event: EventName;
-  /** What the event is about. Members that it does not have are null. */
+  /** The subject of the event. Absent members are null. */
   flagKey: string | null;
   environmentId: string | null;
   audienceKey: string | null;
