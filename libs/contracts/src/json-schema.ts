@@ -17,7 +17,11 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
     override: ({ zodSchema, jsonSchema }) => {
       replaceTuple(jsonSchema);
       if (zodSchema instanceof z.ZodDiscriminatedUnion)
-        jsonSchema.discriminator = { propertyName: zodSchema.def.discriminator };
+        // ajv accepts every value that is not an object, unless the schema says so.
+        Object.assign(jsonSchema, {
+          type: "object",
+          discriminator: { propertyName: zodSchema.def.discriminator },
+        });
     },
   }) as JsonSchema;
   return rest;

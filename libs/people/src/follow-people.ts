@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { completeAt, type KeySignatures } from "@halyard/api-keys";
 import {
   checkPeopleComplete,
+  type PeopleAddress,
   type PeopleComplete,
   type PeopleEntry,
   parsePeopleEntry,
@@ -70,7 +71,8 @@ export function followPeople(options: {
             steps.add(() => {
               const verified = verify(entry, options);
               if (verified === undefined) rejected({ key: peopleKey(entry.address) });
-              else (isRead ? directory.apply : read.take)(verified);
+              const taken = verified ?? withoutRights(entry.address);
+              if (taken !== undefined) (isRead ? directory.apply : read.take)(taken);
             });
           },
           caughtUp: () =>
@@ -143,6 +145,22 @@ function parse({ subject, payload }: StreamMessage, rejected: Rejected): PeopleE
   const entry = parsePeopleEntry(key, parseJson(payload));
   if (entry === undefined) rejected({ key });
   return entry;
+}
+
+/**
+ * Returns an entry in place of a user's without a valid signature. Without any entry, the keys of a user would have all
+ * rights. It never replaces a genuine entry, whose version is higher.
+ */
+function withoutRights(address: PeopleAddress): PeopleEntry | undefined {
+  if (address.kind !== "user") return undefined;
+  return {
+    address,
+    value: {
+      ...{ kind: "user", organization_id: address.organizationId, user_id: address.userId },
+      ...{ person_id: null, governed: true, grants: [] },
+      ...{ version: 0, committed_at: new Date(0).toISOString() },
+    },
+  };
 }
 
 /** Returns the entry without its signature, which would be an eighth of the memory; undefined if it is not valid. */

@@ -23,6 +23,7 @@ import { startFilling } from "./flags/environment-fills.ts";
 import { createKeyLookup } from "./keys/key-lookup.ts";
 import { createWriter, type Writer } from "./outbox/write.ts";
 import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./people/demo-keys.ts";
+import type { GroupSettings } from "./people/group-grants.ts";
 import { createPeopleLookup } from "./people/people-lookup.ts";
 import { createChangeStreams } from "./publishing/change-streams.ts";
 import { startEndingIdle } from "./sign-in/end-idle.ts";
@@ -97,7 +98,8 @@ const createDirectories = (signatures: Parameters<typeof createKeyDirectory>[0])
 /** Creates the lookups of keys and sessions. */
 function createFinders(
   signIn: SignInSettings | undefined,
-  parts: ReturnType<typeof createDirectories> & { sql: Sql; workers: Workers; limits: KeyLimits },
+  parts: ReturnType<typeof createDirectories> &
+    GroupSettings & { sql: Sql; workers: Workers; limits: KeyLimits },
 ) {
   const { peopleAreCurrent, directoryIsCurrent } = parts.workers;
   const placesAreCurrent = directoryIsCurrent;
@@ -153,7 +155,9 @@ await startOrExit(async () => {
     unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
   });
   const limits = createKeyLimits(keyRate(config));
-  const { findKey, ...finders } = createFinders(signIn, { sql, workers, limits, ...directories });
+  const { findKey, ...finders } = createFinders(signIn, {
+    ...{ sql, workers, limits, ...directories, groupsOrganizations },
+  });
   const app = createManagementApp({
     ...shared,
     writer,

@@ -153,7 +153,7 @@ export async function openManagement(
   const keyLimits = createKeyLimits(options.keyRate ?? manyRequests);
   const callers = createCallers({
     people: createPeopleLookup({
-      ...{ sql, people, places, limits: keyLimits },
+      ...{ sql, people, places, limits: keyLimits, groupsOrganizations },
       peopleAreCurrent: workers.peopleAreCurrent,
       placesAreCurrent: workers.directoryIsCurrent,
     }),

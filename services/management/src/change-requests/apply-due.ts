@@ -16,8 +16,8 @@ const atOnce = 20;
 type Options = TimeAndIds & { sql: Sql; writer: Writer; logger: Logger };
 
 /**
- * Applies approved requests at their time. Each process may try: the transaction that applies a request locks it, and
- * records that it is applied. A request that cannot be applied becomes stale or open, so it is not tried again.
+ * Applies approved requests at their time, in the process that leads. A former leader does no harm: the transaction that
+ * applies a request locks it, and records that it is applied. A request that cannot be applied becomes stale or open, so it is not tried again.
  */
 export function startApplying(options: Options & { isLeading: () => boolean }): {
   stop(): Promise<void>;
@@ -41,8 +41,16 @@ export async function applyDueRequests(
 ): Promise<void> {
   for (const id of await findDue(sql, now(), atOnce)) {
     if (!mayContinue()) return;
-    const done = await applyDue(writer, { now, newId }, id);
-    if (isProblem(done))
-      logger.warn({ changeRequest: id, reason: done.message }, "a change request was not applied");
+    try {
+      const done = await applyDue(writer, { now, newId }, id);
+      if (isProblem(done))
+        logger.warn(
+          { changeRequest: id, reason: done.message },
+          "a change request was not applied",
+        );
+    } catch (err) {
+      // The others must not wait for it.
+      logger.error({ changeRequest: id, err }, "a change request was not applied; retrying");
+    }
   }
 }

@@ -77,6 +77,7 @@ export async function recordUnapplied(
   if (becomes === null) return {};
   const request = await lockRequest(write.tx, { id, projectId: projectOf(applier) });
   if (request?.status !== "approved") return {};
+  if (applier.by === "time" && !isDue(request, write.now())) return {};
   const changed = { ...request, status: becomes, ...nextStep(request, write.now()) };
   await updateRequest(write.tx, changed);
   const context = () => contextOf(write, request, applier);
@@ -101,11 +102,13 @@ export async function applyRequest(
   if (request.status === "applied") return ended;
   const wrongTime = checkStatus(request, applier, now());
   if (wrongTime !== undefined) return wrongTime;
+  const unpermitted = checkCaller(request, applier, { place, now });
+  if (unpermitted !== undefined) return unpermitted;
   const differences = differencesOf(request.base, base);
   if (differences.length > 0) return unapplied(isStale({ differences }), "stale");
   const counted = await readCountedApprovals(tx, request);
   const needed = neededApprovals(request, place, counted);
-  const refused = checkApplier(request, applier, { place, needed, now });
+  const refused = isBypass(applier) ? undefined : checkApprovals(needed);
   if (refused !== undefined) return refused;
   const applied = await applyChanges(write, request, applier);
   if (isProblem(applied)) return applied;
@@ -146,7 +149,9 @@ function checkStatus(request: ChangeRequest, applier: Applier, now: Date): Probl
   if (status === "stale") return isStale({ differences: [] });
   if (isBypass(applier)) return undefined;
   if (status === "draft") return createProblem("CONFLICT_001", "The change request is a draft.");
-  if (applier.by === "caller" && applyAt !== null && applyAt > now)
+  // The time can have been edited since the search for due requests.
+  if (applier.by === "time") return isDue(request, now) ? undefined : notDue;
+  if (applyAt !== null && applyAt > now)
     return createProblem(
       "CONFLICT_001",
       `Halyard applies this change request at ${applyAt.toISOString()}. To apply it now, remove /apply_at.`,
@@ -154,24 +159,34 @@ function checkStatus(request: ChangeRequest, applier: Applier, now: Date): Probl
   return undefined;
 }
 
-/** Checks approvals, and the rights of the caller. The rights for a time were checked when it was set. */
-function checkApplier(
+const isDue = ({ applyAt }: ChangeRequest, now: Date): boolean =>
+  applyAt !== null && applyAt <= now;
+
+const notDue = createProblem("CONFLICT_001", "The change request has another time now.");
+
+/** Checks the rights of the caller. The rights for a time were checked when it was set. */
+function checkCaller(
   request: ChangeRequest,
   applier: Applier,
-  { place, needed, now }: { place: Place; needed: readonly NeededApproval[]; now: () => Date },
+  { place, now }: { place: Place; now: () => Date },
 ): Problem | undefined {
-  if (applier.by === "caller" && applier.bypassReason !== undefined)
-    return checkMayBypass(request, applier.principal, now);
+  if (applier.by === "time") return undefined;
+  const { principal, bypassReason } = applier;
+  return bypassReason === undefined
+    ? checkMayApply(request, principal, place)
+    : checkMayBypass(request, principal, now);
+}
+
+function checkApprovals(needed: readonly NeededApproval[]): Problem | undefined {
   const lacking = needed.filter(({ approvals, given }) => given < approvals);
-  if (lacking.length > 0)
-    return unapplied(
-      approvalNeeded(
-        lacking.map(({ environment }) => environment),
-        { advice: " Its approvals are missing, or no longer count." },
-      ),
-      "open",
-    );
-  return applier.by === "time" ? undefined : checkMayApply(request, applier.principal, place);
+  if (lacking.length === 0) return undefined;
+  return unapplied(
+    approvalNeeded(
+      lacking.map(({ environment }) => environment),
+      { advice: " Its approvals are missing, or no longer count." },
+    ),
+    "open",
+  );
 }
 
 /** Applies changes. Returns the history entries of the changed states. */

@@ -27,8 +27,8 @@ export async function readBase(
   const changed = changedAudiences(changes);
   const keys = [...new Set([...changed, ...audiencesOf(changes, required)])];
   const [audiences, uses] = await Promise.all([
-    sql<{ key: string; version: number }[]>`
-      select key, version from audiences where project_id = ${projectId} and key = any(${keys})`,
+    sql<{ id: string; key: string; version: number }[]>`
+      select id, key, version from audiences where project_id = ${projectId} and key = any(${keys})`,
     usesOf(sql, { projectId, keys: changed, environmentId: null }),
   ]);
   const nameOf = (id: string) => environments.find((each) => each.id === id)?.name ?? id;
@@ -45,7 +45,11 @@ export async function readBase(
     put(`state ${flagId} ${environmentId}`, `${key} in ${nameOf(environmentId)}`, version);
   for (const { flagId, key, variationsVersion } of required)
     put(`variations ${flagId}`, `${key}: the variations`, variationsVersion);
-  for (const { key, version } of audiences) put(`audience ${key}`, `the audience ${key}`, version);
+  for (const { id, key, version } of audiences) {
+    put(`audience ${key}`, `the audience ${key}`, version);
+    // Another audience can have the key after a deletion.
+    put(`audience-id ${key}`, `the audience ${key}`, id);
+  }
   for (const [key, used] of uses)
     put(
       `uses ${key}`,

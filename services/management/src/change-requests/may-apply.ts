@@ -19,7 +19,8 @@ export function checkMayApply(
 ): Problem | undefined {
   if (principal.kind === "operator") return operatorBypasses;
   const { projectId, createdBy, environmentIds } = request;
-  const { userId, rights } = principal.key;
+  const { userId, rights, via, scope } = principal.key;
+  if (via === "key" && scope !== "write") return needsWrite;
   const guarded = environmentIds.filter((id) => isProtected(place, id));
   const isApprover = guarded.some((environmentId) =>
     includes(rights.at({ projectId, environmentId }), "approver"),
@@ -69,6 +70,11 @@ const isProtected = ({ environments }: Place, environmentId: string): boolean =>
 /** Returns whether changes include one of something that all environments share. */
 const isOfProject = (changes: Affecting["changes"]): boolean =>
   changes.some(({ kind }) => kind !== "state" && kind !== "protection");
+
+const needsWrite = createProblem(
+  "AUTH_002",
+  "A key with the scope read or propose cannot apply change requests.",
+);
 
 const operatorBypasses = createProblem(
   "AUTH_002",

@@ -94,8 +94,9 @@ export async function draftOfWrite(
   const made = await findByWrite(tx, { projectId, createdBy, draftSha256 });
   if (made !== undefined && (made.status !== "draft" || !isOpened)) {
     const standing = await readStanding(tx, made, place);
-    if (made.status !== "draft" || standing.differences.length === 0)
-      return { request: made, standing, place };
+    if (standing.differences.length === 0) return { request: made, standing, place };
+    // Otherwise a program that repeats its write would get a stale request each time.
+    if (made.status !== "draft") return rebaseRequest(change, made.id);
   }
   const decided = await decideContent(change, place, proposals);
   if (isProblem(decided)) return decided;
@@ -341,9 +342,12 @@ const notElsewhere = createProblem(
   "A key with environment_only can only propose changes of states in its own environment.",
 );
 
-function checkTime({ applyAt }: ChangeRequest, now: Date): Problem | undefined {
+export function checkTime({ applyAt }: ChangeRequest, now: Date): Problem | undefined {
   if (applyAt === null || applyAt > now) return undefined;
-  return createProblem("VALIDATION_001", "/apply_at must be in the future");
+  return createProblem(
+    "VALIDATION_001",
+    "/apply_at must be in the future. Edit the change request",
+  );
 }
 
 /** A request with a time applies itself, so that its rights are checked now, as for a schedule. */

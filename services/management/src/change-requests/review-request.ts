@@ -3,6 +3,7 @@ import { includes, missingRole } from "@halyard/people";
 import { type ChangeRequest, type GivenApproval, nextStep } from "./change-request.ts";
 import { record } from "./record-request.ts";
 import {
+  checkTime,
   lockPending,
   type RequestAndStanding,
   type RequestWrite,
@@ -26,6 +27,8 @@ export async function approve(
   if (request.status === "draft") return notOpen;
   if (standing.differences.length > 0 || request.status === "stale") return isStale(standing);
   if (request.contentHash !== contentHash) return otherContent;
+  const past = checkTime(request, change.now());
+  if (past !== undefined) return past;
   const { projectId } = request;
   const mayApprove = standing.needed.filter(
     ({ environment: { id: environmentId, protection } }) => {
@@ -60,10 +63,12 @@ export async function reject(
   const { rights, userId } = change.principal.key;
   const found = await lockPending(change, id);
   if (isProblem(found)) return found;
-  const { request, place } = found;
+  const { request, place, standing } = found;
   if (request.status === "draft") return notOpen;
-  const { projectId, environmentIds } = request;
-  const roles = environmentIds.map((environmentId) => rights.at({ projectId, environmentId }));
+  const { projectId } = request;
+  const guarded = standing.needed.map(({ environment }) => environment.id);
+  const reviewed = guarded.length === 0 ? request.environmentIds : guarded;
+  const roles = reviewed.map((environmentId) => rights.at({ projectId, environmentId }));
   if (!roles.some((held) => includes(held, "approver")))
     return missingRole({ role: "approver", at: "environment" }, roles[0]);
   return end(
@@ -78,7 +83,8 @@ export async function withdraw(
   change: RequestWrite,
   id: string,
 ): Promise<RequestAndStanding | Problem> {
-  const { rights, userId, projectId } = change.principal.key;
+  const { rights, userId, projectId, via, scope } = change.principal.key;
+  if (via === "key" && scope === "read") return cannotWithdraw;
   const found = await lockPending(change, id);
   if (isProblem(found)) return found;
   const { request, place } = found;
@@ -99,6 +105,11 @@ async function end(
   await record(change, action, ended, null);
   return { request: ended, standing: { needed: [], differences: [] }, place };
 }
+
+const cannotWithdraw = createProblem(
+  "AUTH_002",
+  "A key with the scope read cannot withdraw change requests.",
+);
 
 const notOpen = createProblem("CONFLICT_001", "The change request is a draft. Open it first.");
 

@@ -151,8 +151,28 @@ async function checkPermitted(
     return checkMayHandle(principal, subject);
   const user = await findUser(tx, subject);
   const isOfService = user?.kind === "service";
-  return checkPersonMayHandle(principal.key, { ...subject, isOfService }, act);
+  return (
+    checkPersonMayHandle(principal.key, { ...subject, isOfService }, act) ??
+    (act === "issue" && !isOfService && !(await isGoverned(tx, subject.userId))
+      ? noOwnRole
+      : undefined)
+  );
 }
+
+/**
+ * Returns whether roles bound the keys of a user. The role of a person can come from a group, which does not bound keys: a
+ * key that the person issued would have all rights in the project. An admin has them anyway, and issues keys of service
+ * users.
+ */
+async function isGoverned(tx: Transaction, userId: string): Promise<boolean> {
+  const governed = await tx`select from users where id = ${userId} and governed`;
+  return governed.count > 0;
+}
+
+const noOwnRole = createProblem(
+  "AUTH_002",
+  "Your role is that of a group, and groups do not count for keys. Ask an owner for a role of your own.",
+);
 
 /** Writes a decision and publishes its messages with the commit. */
 export async function carryOut(write: Write, decision: KeyDecision): Promise<void> {

@@ -11,6 +11,7 @@ import {
 import type { Sql } from "@halyard/postgres";
 import { readGrantsBeside, readHeldGrants } from "./grant-store.ts";
 import { grantedRole } from "./grants.ts";
+import { type GroupSettings, mapsGroups } from "./group-grants.ts";
 import { findSession } from "./sessions.ts";
 
 /**
@@ -18,14 +19,16 @@ import { findSession } from "./sessions.ts";
  * reads the tables in their place, except for addresses that have sent too many invalid keys or sessions. It also ends
  * sessions that are not used, which only this service knows.
  */
-export function createPeopleLookup(options: {
-  sql: Sql;
-  people: PeopleDirectory;
-  places: FindPlace;
-  limits: Pick<KeyLimits, "checkAddress">;
-  peopleAreCurrent: () => boolean;
-  placesAreCurrent: () => boolean;
-}): People {
+export function createPeopleLookup(
+  options: GroupSettings & {
+    sql: Sql;
+    people: PeopleDirectory;
+    places: FindPlace;
+    limits: Pick<KeyLimits, "checkAddress">;
+    peopleAreCurrent: () => boolean;
+    placesAreCurrent: () => boolean;
+  },
+): People {
   const { sql, people, places, limits, peopleAreCurrent, placesAreCurrent } = options;
   return {
     async session(cookie, nowMs, address) {
@@ -39,7 +42,7 @@ export function createPeopleLookup(options: {
     memberOf: (session, organizationId) =>
       peopleAreCurrent()
         ? people.memberOf(session, organizationId)
-        : readMember(sql, session, organizationId),
+        : readMember(sql, session, { ...options, organizationId }),
     user: (organizationId, userId) =>
       peopleAreCurrent()
         ? people.user(organizationId, userId)
@@ -75,13 +78,14 @@ async function readSession(
 async function readMember(
   sql: Sql,
   { personId, groups }: LiveSession,
-  organizationId: string,
+  { organizationId, ...settings }: GroupSettings & { organizationId: string },
 ): Promise<MemberUser | undefined> {
   const [user] = await sql<{ id: string }[]>`
     select id from users
     where person_id = ${personId} and organization_id = ${organizationId} and deleted_at is null`;
   if (user === undefined) return undefined;
-  const held = await readHeldGrants(sql, organizationId, { userId: user.id, groups });
+  const counted = mapsGroups(settings, organizationId) ? groups : [];
+  const held = await readHeldGrants(sql, organizationId, { userId: user.id, groups: counted });
   return { organizationId, userId: user.id, grants: held.map(grantedRole) };
 }
 

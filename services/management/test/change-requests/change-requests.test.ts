@@ -189,6 +189,22 @@ describe("a stale request", () => {
     expect(outcome(await given.post(editor, request, "apply"))).toEqual([409, "CONFLICT_001"]);
   });
 
+  it("is one whose audience was deleted, and created again with other users", async () => {
+    const { open, editor, approver, serverKey } = await given.reviewed();
+    const create = (match: object[]) =>
+      management.call("/api/v1/audiences", {
+        ...{ method: "POST", key: serverKey, body: { key: "beta", name: "Beta", match } },
+      });
+    await create([]);
+    const rules = [{ name: "Beta", conditions: [{ audience: "beta" }] }];
+    const { body: request } = await open({ targeting_rules: rules });
+    await given.approve(approver, request);
+    await editor.call("/api/v1/audiences/beta", { method: "DELETE" });
+    const recreated = await create([[{ attribute: "plan", operator: "equals", value: "pro" }]]);
+    expect(recreated.body.version).toBe(1);
+    expect(outcome(await given.post(editor, request, "apply"))).toEqual([409, "CONFLICT_001"]);
+  });
+
   it("is one whose environment got another protection", async () => {
     const { open, editor, approver, protect } = await given.reviewed();
     const { body: request } = await open({ enabled: true });

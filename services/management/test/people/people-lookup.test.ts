@@ -14,6 +14,7 @@ async function lookUp(
 ): Promise<number> {
   const statements = await recordedStatements((sql) =>
     createPeopleLookup({
+      groupsOrganizations: [],
       ...{ sql, limits, people: createPeopleDirectory(), places: createPlaces() },
       ...{ peopleAreCurrent: () => isCurrent, placesAreCurrent: () => isCurrent },
     }).session({ sessionId: uuidv7(), secret: "s".repeat(43) }, 0, address),

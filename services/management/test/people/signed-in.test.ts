@@ -114,6 +114,20 @@ describe("a signed-in person", () => {
     expect(answer.status).toBe(201);
   });
 
+  it("issues no key for itself by a role of a group, which does not bound keys", async () => {
+    const scope = await given.scope();
+    const { organizationId, project, first } = scope;
+    await given.grant(organizationId, {
+      ...{ subject: { group: "readers" }, role: "viewer", scope: { project: project.id } },
+    });
+    const { id: userId } = await given.user(organizationId);
+    const call = await given.signIn({ organizationId, userId }, ["readers"]);
+    const path = `/api/v1/projects/${project.id}/environments/${first.id}/keys`;
+    const body = { kind: "server", name: "A key" };
+    const answer = await call(path, { method: "POST", body });
+    expect([answer.status, answer.body.error.code]).toEqual([403, "AUTH_002"]);
+  });
+
   it("loses the role within a second of its withdrawal", async () => {
     const scope = await given.scope();
     const { call, grantId } = await signedIn(scope, "admin");
