@@ -45,7 +45,15 @@ export async function fillTenant(
   const { id: requestId } = await must(`${gateway}/api/v1/change-requests`, {
     method: "POST",
     key: tenant.serverKey,
-    body: { title: "known", changes: [{ kind: "flag_deletion", flag_id: flagId }] },
+    body: {
+      title: "known",
+      changes: [
+        {
+          ...{ kind: "state", flag_id: flagId, environment_id: tenant.environmentId },
+          patch: { rollout_percentage: 12 },
+        },
+      ],
+    },
   });
   return { ...tenant, flagId, flagKey, keyId: spare.id, ...audience, ...webhook, requestId };
 }

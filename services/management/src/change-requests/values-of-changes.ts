@@ -39,7 +39,7 @@ export async function decideChanges(
   for (const [index, proposal] of proposals.entries()) {
     const parent = `/changes/${index}`;
     const subject = subjectOf(proposal);
-    if (subjects.has(subject)) return invalid(`${parent} changes the same as an earlier change`);
+    if (subjects.has(subject)) return conflict(`${parent} changes the same as an earlier change.`);
     subjects.add(subject);
     const change = await decide(deciding, proposal, parent);
     if (change !== "unchanged" && isProblem(change)) return change;
@@ -52,6 +52,7 @@ export async function decideChanges(
   return decided;
 }
 
+const conflict = (message: string): Problem => createProblem("CONFLICT_001", message);
 const invalid = (message: string): Problem => createProblem("VALIDATION_001", message);
 
 function subjectOf(proposal: Proposal): string {
@@ -192,8 +193,8 @@ async function decideProtection(
     return createProblem("NOT_FOUND_001", `${parent}: there is no such environment.`);
   const { id, name, version, protection: before } = environment;
   if (before === null)
-    return invalid(
-      `${parent}: ${name} is not protected. An admin can protect it without a request`,
+    return conflict(
+      `${parent}: ${name} is not protected. An admin can protect it without a request.`,
     );
   const other = checkVersion(base_version, version, parent);
   if (other !== undefined) return other;
