@@ -29,11 +29,15 @@ const endingRequests = {
   deleteAudience: 404,
   ...{ deleteEnvironment: 400, deleteOrganization: 400, deleteProject: 400, deleteUser: 400 },
   ...{ deleteGrant: 404, withdrawInvitation: 404 },
+  ...{ getChangeRequest: 404, updateChangeRequest: 404, openChangeRequest: 404 },
+  ...{ rebaseChangeRequest: 404, applyChangeRequest: 404, bypassChangeRequest: 404 },
+  withdrawChangeRequest: 404,
 };
 /** Routes of signed-in people. Keys are refused. */
 const forPeople = {
   ...{ getSession: 403, listSessions: 403, endSessions: 403, acceptInvitation: 403 },
   ...{ listPasskeys: 403, deletePasskey: 403 },
+  ...{ approveChangeRequest: 403, rejectChangeRequest: 403 },
 };
 
 describe("given a demo with a flag, a webhook and an audience of the examples", () => {

@@ -36,9 +36,6 @@ export function AudiencePage() {
   );
 }
 
-const limitedText =
-  "Your key is limited to its environment, and all environments share audiences. So it can read this one, but not change it.";
-
 function LoadedAudience({ audience }: { audience: Audience }) {
   const reached = protectedUse(audience, useKeySession().me.environments);
   const { reason, isOffered } = usePermission("change_project", reached);
@@ -55,7 +52,7 @@ function LoadedAudience({ audience }: { audience: Audience }) {
       }
       actions={isOffered && <DeleteButton audience={audience} />}
     >
-      {!mayChange && <Warning>{isOffered ? reason : limitedText}</Warning>}
+      {!mayChange && <Warning>{reason}</Warning>}
       {reached !== undefined && (
         <p className={styles.note}>
           <ProtectedBadge /> Flags in <bdi>{reached.name}</bdi> use this audience, so changes of its
