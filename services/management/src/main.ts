@@ -155,9 +155,8 @@ await startOrExit(async () => {
     unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
   });
   const limits = createKeyLimits(keyRate(config));
-  const { findKey, ...finders } = createFinders(signIn, {
-    ...{ sql, workers, limits, ...directories, groupsOrganizations },
-  });
+  const parts = { sql, workers, limits, groupsOrganizations, ...directories };
+  const { findKey, ...finders } = createFinders(signIn, parts);
   const app = createManagementApp({
     ...shared,
     writer,
