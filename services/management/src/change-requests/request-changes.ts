@@ -58,7 +58,7 @@ export async function openNew(
     ...{ ...decided, applyAt: body.apply_at === undefined ? null : new Date(body.apply_at) },
     ...{ id: newId(), draftSha256: null },
   });
-  const wrongTime = checkTime(request, change.now()) ?? checkTimed(request, key, place);
+  const wrongTime = checkTimed(change, request, place);
   if (wrongTime !== undefined) return wrongTime;
   if ((await countOpen(tx, key.projectId)) >= maxOpen) return tooManyOpen;
   const opened = await settle(change, request, place);
@@ -161,9 +161,7 @@ export async function editRequest(
     ...{ ...nextStep(request, now()), draftSha256: null },
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
-  const isSameTime = applyAt?.getTime() === request.applyAt?.getTime();
-  const wrongTime =
-    (isSameTime ? undefined : checkTime(edited, now())) ?? checkTimed(edited, principal.key, place);
+  const wrongTime = checkTimed(change, edited, place);
   if (wrongTime !== undefined) return wrongTime;
   const settled = await settle(change, withHash(edited), place);
   await updateRequest(tx, settled.request);
@@ -183,7 +181,7 @@ export async function openDraft(
   const { request, place } = found;
   const { key } = change.principal;
   const refused =
-    checkMayPropose(key, proposalsOf(request.changes)) ?? checkTimed(request, key, place);
+    checkMayPropose(key, proposalsOf(request.changes)) ?? checkTimed(change, request, place);
   if (refused !== undefined) return refused;
   const opened: ChangeRequest = { ...request, status: "open", ...nextStep(request, change.now()) };
   const settled = await settle(change, opened, place);
@@ -210,7 +208,7 @@ export async function rebaseRequest(
     ...nextStep(request, change.now()),
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
-  const unpermitted = checkTimed(rebased, change.principal.key, place);
+  const unpermitted = checkTimed(change, rebased, place);
   if (unpermitted !== undefined) return unpermitted;
   const settled = await settle(change, withHash(rebased), place);
   await updateRequest(change.tx, settled.request);
@@ -350,9 +348,18 @@ export function checkTime({ applyAt }: ChangeRequest, now: Date): Problem | unde
   );
 }
 
-/** A request with a time applies itself, so that its rights are checked now, as for a schedule. */
-const checkTimed = (request: ChangeRequest, key: Caller, place: Place): Problem | undefined =>
-  request.applyAt === null ? undefined : checkUnprotected(request, key, place);
+/**
+ * Checks the time of a request, and the rights for it. Nobody is asked again at that time, as for a schedule. A missed time
+ * must be edited, because a request that becomes approved later would be applied immediately.
+ */
+function checkTimed(
+  { principal, now }: RequestWrite,
+  request: ChangeRequest,
+  place: Place,
+): Problem | undefined {
+  if (request.applyAt === null) return undefined;
+  return checkTime(request, now()) ?? checkUnprotected(request, principal.key, place);
+}
 
 export const noSuchRequest = createProblem(
   "NOT_FOUND_001",

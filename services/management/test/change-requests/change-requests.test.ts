@@ -359,6 +359,25 @@ describe("a request with a time", () => {
     ]);
   });
 
+  it("is neither approved, rebased nor edited after its time, unless the time is edited", async () => {
+    const { open, editor, approver } = await given.reviewed();
+    const apply_at = new Date(Date.now() + 60_000).toISOString();
+    const { body: request } = await open({ enabled: true }, editor, { apply_at });
+    const path = `/api/v1/change-requests/${request.id}`;
+    const edit = (body: object) => editor.call(path, { method: "PATCH", body });
+    const { now } = management.clock;
+    management.clock.now = () => new Date(Date.now() + 60_001);
+    const late = [
+      await given.approve(approver, request),
+      await given.post(editor, request, "rebase"),
+      await edit({ title: "Late" }),
+    ];
+    const edited = await edit({ apply_at: null });
+    management.clock.now = now;
+    expect(late.map(outcome)).toEqual(Array(3).fill([400, "VALIDATION_001"]));
+    expect([edited.status, edited.body.apply_at]).toEqual([200, null]);
+  });
+
   it("is stale after its time if something has changed", async () => {
     const { open, change, editor, approver, state } = await given.reviewed({
       ...{ approvals: 1, without_approval: ["off"] },
