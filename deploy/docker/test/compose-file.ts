@@ -20,6 +20,7 @@ export type Container = {
   cap_drop?: string[];
   security_opt?: string[];
   restart?: string;
+  profiles?: string[];
   mem_limit?: string;
   pids_limit?: number;
   healthcheck?: unknown;

@@ -15,6 +15,10 @@ import {
 const generated = variablesOf(generateEnv());
 const { services, networks } = readComposeFile(generated);
 
+const byDefault = Object.fromEntries(
+  Object.entries(services).filter(([, { profiles }]) => profiles === undefined),
+);
+
 const halyard = Object.entries(services).filter(([, { image }]) => image.startsWith("halyard/"));
 const serviceOf = ({ image }: Container) => image.replace(/^halyard\/|:.*$/g, "");
 const networksOf = ({ networks: given }: Container) =>
@@ -120,16 +124,28 @@ describe("docker-compose.yml", () => {
       "sdk-edge-2": ["broker", "services"],
       dashboard: ["services"],
       gateway: ["internet", "services"],
+      prometheus: ["internet", "services"],
+      grafana: ["internet", "services"],
+      "otel-collector": ["services"],
+      jaeger: ["internet", "services"],
     });
     const open = Object.keys(networks).filter((name) => networks[name]?.internal !== true);
     expect(open).toEqual(["internet"]);
   });
 
-  it("publishes only the gateway, on the loopback interface by default", () => {
-    const published = Object.entries(services).flatMap(([name, { ports = [] }]) =>
+  it("publishes only the gateway by default, on the loopback interface", () => {
+    const published = Object.entries(byDefault).flatMap(([name, { ports = [] }]) =>
       ports.map((port) => `${name} ${port}`),
     );
     expect(published).toEqual(["gateway 127.0.0.1:8080:8080"]);
+  });
+
+  it("publishes the profile observability on the loopback interface only", () => {
+    const ports = Object.values(services)
+      .filter(({ profiles }) => profiles?.includes("observability"))
+      .flatMap((container) => container.ports ?? []);
+    expect(ports.filter((port) => !port.startsWith("127.0.0.1:"))).toEqual([]);
+    expect(ports).toHaveLength(3);
   });
 
   it("publishes TLS with deploy/docker/tls.yml, on the port and with the variable of the gateway", () => {
@@ -149,7 +165,7 @@ describe("docker-compose.yml", () => {
     const configuration = readProjectFile("deploy/gateway/haproxy/haproxy.cfg");
     const names = [...configuration.matchAll(/^ {2}presetenv \w+_ADDRESS (\S+):(\d+)$/gm)];
     expect(new Set(names.map(([, , port]) => port))).toEqual(new Set([environmentOfImages().PORT]));
-    const reached = Object.entries(services).filter(
+    const reached = Object.entries(byDefault).filter(
       ([name, container]) => name !== "gateway" && networksOf(container).includes("services"),
     );
     const known = reached.map(([name, { networks: given }]) =>

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { type NatsUser, natsUsersConfiguration } from "@halyard/contracts";
+import { observabilityFiles } from "@halyard/observability";
 import { buildConfigurationPage } from "./configuration-page.ts";
 import { haproxyConfiguration, serversByName } from "./haproxy.ts";
 import { httpRoute } from "./http-route.ts";
@@ -25,10 +27,14 @@ export async function generateFiles(): Promise<GeneratedFile[]> {
       content: haproxyConfiguration(serversByName("-processes.halyard.svc.cluster.local")),
     },
     { path: "deploy/kubernetes/overlays/production/http-route.yaml", content: httpRoute() },
+    ...observabilityFiles(readRules),
     natsUsersFile("deploy/docker/nats-users.conf", (name) => `NATS_${name}_PASSWORD`),
     natsUsersFile("deploy/kubernetes/nats/users.conf", (name) => `${name}_PASSWORD`),
   ];
 }
+
+const readRules = (name: string) =>
+  readFileSync(new URL(`../../observability/prometheus/${name}`, import.meta.url), "utf8");
 
 /** Generates the users of a NATS server. Their passwords are environment variables. */
 function natsUsersFile(path: string, variableOf: (name: string) => string): GeneratedFile {

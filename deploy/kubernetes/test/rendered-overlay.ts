@@ -59,6 +59,10 @@ export function ofKind(objects: readonly RenderedObject[], ...kinds: string[]): 
   return objects.filter(({ kind }) => kinds.includes(kind));
 }
 
+/** Returns the ConfigMaps that workloads read. Grafana reads the others. */
+export const settingsIn = (objects: readonly RenderedObject[]): RenderedObject[] =>
+  ofKind(objects, "ConfigMap").filter(({ metadata }) => !metadata.labels?.grafana_dashboard);
+
 /** Returns all objects that create pods. */
 export function workloadsOf(objects: readonly RenderedObject[]): Workload[] {
   return ofKind(objects, "Deployment", "StatefulSet", "Job").map(({ kind, metadata, spec }) => {

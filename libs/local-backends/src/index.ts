@@ -14,6 +14,7 @@ export { isRunning } from "./running-processes.ts";
 export {
   findHaproxy,
   findNatsServer,
+  findPrometheus,
   libraryVariables,
   natsServerVersion,
 } from "./server-binaries.ts";

@@ -43,9 +43,12 @@ export function natsServerAdvice(machine: Machine): string {
 }
 
 export function haproxyAdvice(machine: Machine): string {
-  const command = installCommand("haproxy", machine);
-  return [
-    ...(command === undefined ? [] : ["Install it, then start again:", `  ${command}`]),
-    "Or unset HALYARD_GATEWAY to use the built-in proxy.",
-  ].join("\n");
+  const advice = packageAdvice("haproxy", machine);
+  return `${advice}\nOr unset HALYARD_GATEWAY to use the built-in proxy.`.trimStart();
+}
+
+/** Returns how to install a package on this machine; empty without a known package manager. */
+export function packageAdvice(name: string, machine: Machine): string {
+  const command = installCommand(name, machine);
+  return command === undefined ? "" : `Install it, then start again:\n  ${command}`;
 }

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { programSearchPath } from "./config.ts";
 import { fetchDebianPackage, locateDebianTools } from "./debian-package.ts";
 import { hasCode } from "./files.ts";
-import { haproxyAdvice, natsServerAdvice } from "./programs.ts";
+import { haproxyAdvice, natsServerAdvice, packageAdvice } from "./programs.ts";
 import { StartError } from "./start-error.ts";
 
 /** A server that Halyard does not contain. Its package has the same name. */
@@ -36,6 +36,15 @@ const haproxy: Server = {
   advice: haproxyAdvice,
 };
 
+/** The first version that knows the functions in the rules. promtool is beside it. */
+const prometheus: Server = {
+  name: "prometheus",
+  oldest: { major: 2, minor: 42 },
+  versionOption: "--version",
+  withLibraries: false,
+  advice: (machine) => packageAdvice("prometheus", machine),
+};
+
 /** Time-out of a version check, which usually takes milliseconds. */
 const VERSION_TIMEOUT_MS = 10_000;
 
@@ -56,6 +65,9 @@ export const findNatsServer = (options: FindOptions): Promise<string> => find(na
 
 /** Like `findNatsServer`, for HAProxy. A fetched one needs the variables of `libraryVariables`. */
 export const findHaproxy = (options: FindOptions): Promise<string> => find(haproxy, options);
+
+/** Like `findNatsServer`, for Prometheus. */
+export const findPrometheus = (options: FindOptions): Promise<string> => find(prometheus, options);
 
 /** Returns the variables with which a fetched program finds its libraries. */
 export function libraryVariables(binary: string): Record<string, string> {

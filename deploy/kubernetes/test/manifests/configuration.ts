@@ -8,6 +8,7 @@ import {
   overlays,
   type RenderedObject,
   render,
+  settingsIn,
   workloadsOf,
 } from "../rendered-overlay.ts";
 
@@ -112,9 +113,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
 
   test("contains no secrets", () => {
     expect(ofKind(render(overlay), "Secret")).toEqual([]);
-    const settings = ofKind(render(overlay), "ConfigMap").flatMap(({ data }) =>
-      Object.values(data ?? {}),
-    );
+    const settings = settingsIn(render(overlay)).flatMap(({ data }) => Object.values(data ?? {}));
     expect(settings.filter((value) => secretLooking.test(value))).toEqual([]);
   });
 

@@ -6,6 +6,7 @@ import {
   overlays,
   type RenderedObject,
   render,
+  settingsIn,
   workloadsOf,
 } from "../rendered-overlay.ts";
 
@@ -53,7 +54,8 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(referenced(/secret(?:Name|Ref)?$/i)).toEqual(
       distinct([...names("Secret"), ...certified]),
     );
-    expect(referenced(/^configMap(?:Ref)?$/)).toEqual(distinct(names("ConfigMap")));
+    const settings = settingsIn(objects).map(({ metadata }) => metadata.name);
+    expect(referenced(/^configMap(?:Ref)?$/)).toEqual(distinct(settings));
     expect(referenced(/^serviceAccountName$/)).toEqual(distinct(names("ServiceAccount")));
   });
 

@@ -11,6 +11,9 @@ const allowedHeaders = [
   "X-User-ID",
   "X-User-Email",
   "X-User-Attributes",
+  "traceparent",
+  "tracestate",
+  "baggage",
 ];
 
 /**

@@ -33,7 +33,10 @@ describe.each(["flags", "values", "evaluate", "stream"])(
       const allowed = headers.get("access-control-allow-headers")?.split(", ");
       for (const header of ["Authorization", "X-API-Key", "Content-Type", "If-None-Match"])
         expect(allowed).toContain(header);
-      for (const header of ["Last-Event-ID", "X-User-Context", "X-User-ID", "X-User-Attributes"])
+      for (const header of [
+        ...["Last-Event-ID", "X-User-Context", "X-User-ID", "X-User-Attributes"],
+        ...["traceparent", "tracestate", "baggage"],
+      ])
         expect(allowed).toContain(header);
     });
 
