@@ -37,6 +37,8 @@ async function programOf(container: Container): Promise<Program> {
     const readConfig = () => readEnvironment(migrationSchema, process.env);
     return { configSchema: migrationSchema, readConfig };
   }
+  if (container.command?.includes("src/doctor.ts"))
+    return import("../../setup/src/doctor/config.ts");
   const service = serviceOf(container);
   const folder = ["dashboard", "setup"].includes(service) ? "deploy" : "services";
   return import(new URL(`../../../${folder}/${service}/src/config.ts`, import.meta.url).href);
@@ -111,6 +113,7 @@ describe("docker-compose.yml", () => {
       postgres: ["database"],
       nats: ["broker"],
       setup: ["broker", "database"],
+      doctor: withSchema,
       "migrate-management": ["database"],
       "migrate-scheduler": ["database"],
       "migrate-webhook-dispatcher": ["database"],
@@ -198,16 +201,20 @@ describe("docker-compose.yml", () => {
     const urls = halyard.flatMap(([, { environment = {} }]) =>
       [environment.POSTGRES_URL, environment.POSTGRES_OWNER_URL].filter((url) => url !== undefined),
     );
-    expect(urls).toHaveLength(8);
-    for (const url of urls.map((text) => new URL(text)))
-      expect(url.password).toBe(passwords[`${url.username.toUpperCase()}_PASSWORD`]);
+    expect(urls).toHaveLength(9);
+    for (const url of urls.map((text) => new URL(text))) {
+      const role = url.username === "halyard_doctor" ? "doctor" : url.username;
+      expect(url.password).toBe(passwords[`${role.toUpperCase()}_PASSWORD`]);
+    }
   });
 
   it("restarts every service that ends, and no job that has succeeded", () => {
-    const policies = halyard.map(([, { command, image, restart }]) => ({
-      isJob: command !== undefined || image.startsWith("halyard/setup:"),
-      restart,
-    }));
+    const policies = halyard
+      .filter(([, { profiles }]) => profiles === undefined)
+      .map(([, { command, image, restart }]) => ({
+        isJob: command !== undefined || image.startsWith("halyard/setup:"),
+        restart,
+      }));
     for (const { isJob, restart } of policies)
       expect(restart).toBe(isJob ? "on-failure:5" : "unless-stopped");
   });

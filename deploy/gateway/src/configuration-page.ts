@@ -16,16 +16,19 @@ The value of each variable can be in a file instead. \`POSTGRES_URL_FILE=/run/se
 
 type Section = { service: string; variables: readonly DocumentedVariable[] };
 
+const doctorFile = "deploy/setup/src/doctor/config.ts";
+
 /** Reads the schema of each process from the same path, so that a new service appears without a change here. */
 async function loadSections(): Promise<Section[]> {
   const files: string[] = [];
   for await (const file of glob("services/*/src/config.ts", { cwd: root })) files.push(file);
   const others = ["dashboard", "gateway", "setup"].map((name) => `deploy/${name}/src/config.ts`);
   return Promise.all(
-    [...others, ...files.toSorted()].map(async (file) => {
+    [...others, doctorFile, ...files.toSorted()].map(async (file) => {
       const module = await import(new URL(file, root).href);
       const schema = module.configSchema as z.ZodObject;
-      return { service: file.split("/")[1] as string, variables: documentVariables(schema) };
+      const service = file === doctorFile ? "doctor" : (file.split("/")[1] as string);
+      return { service, variables: documentVariables(schema) };
     }),
   );
 }

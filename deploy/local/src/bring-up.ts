@@ -19,9 +19,9 @@ import {
   type OperatorApi,
   provideDemoData,
 } from "./demo-data.ts";
-import { writeDemoFile } from "./home.ts";
+import { writeDemoFile, writeDoctorFile } from "./home.ts";
 import { startProxy } from "./proxy.ts";
-import { planDashboard, planGateway, planServices } from "./service-plans.ts";
+import { natsLogin, planDashboard, planGateway, planServices } from "./service-plans.ts";
 import {
   awaitReady,
   type ServicePlan,
@@ -92,7 +92,7 @@ async function bringUpServices(
   { credentials, operatorToken, building }: Prepared,
 ): Promise<SupervisedService[]> {
   const { settings } = launch;
-  const { natsUrl, databaseUrls } = await bringUpBackends(launch, credentials);
+  const { natsUrl, databaseUrls, doctorUrl } = await bringUpBackends(launch, credentials);
   let mustRemoveDemoKeys = launch.removeDemoKeys;
   const [management, ...others] = planServices({
     ...{ settings, natsUrl, credentials, databaseUrls, operatorToken },
@@ -111,7 +111,12 @@ async function bringUpServices(
   services.push(...(await Promise.all(others.map((plan) => bringUpService(launch, plan)))));
   services.push(await bringUpService(launch, planDashboard(settings, await building)));
   const upstreams = services.map((service) => [service.name, service.current().url]);
-  return [...services, await bringUpGateway(launch, Object.fromEntries(upstreams))];
+  const gateway = await bringUpGateway(launch, Object.fromEntries(upstreams));
+  writeDoctorFile(settings.home, {
+    ...{ POSTGRES_URL: doctorUrl, BASE_URL: gateway.current().url },
+    ...natsLogin("doctor", { settings, natsUrl, credentials }),
+  });
+  return [...services, gateway];
 }
 
 /** Returns the folder of the built dashboard; undefined if it could not be built. Halyard works without it. */
@@ -136,7 +141,7 @@ async function buildDashboard(launch: Launch): Promise<string | undefined> {
 async function bringUpBackends(
   launch: Launch,
   credentials: Credentials,
-): Promise<{ natsUrl: string; databaseUrls: DatabaseUrls }> {
+): Promise<{ natsUrl: string; databaseUrls: DatabaseUrls; doctorUrl: string }> {
   const { settings } = launch;
   // Before any server starts, so that a missing nats-server is reported first.
   const binary =
@@ -147,11 +152,11 @@ async function bringUpBackends(
   const natsUrl = await step(launch, "NATS", (note) =>
     provideNats(launch, note, binary, credentials.nats_passwords),
   );
-  const databaseUrls = await step(launch, "database", async () => {
-    const prepared = await prepareDatabase({ adminUrl, credentials });
-    return { done: "database, roles and schemas", value: prepared };
+  const prepared = await step(launch, "database", async () => {
+    const value = await prepareDatabase({ adminUrl, credentials });
+    return { done: "database, roles and schemas", value };
   });
-  return { natsUrl, databaseUrls };
+  return { natsUrl, ...prepared };
 }
 
 function bringUpService(launch: Launch, plan: ServicePlan): Promise<SupervisedService> {

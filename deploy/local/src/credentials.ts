@@ -24,6 +24,7 @@ const secretNames = [
   "webhooks_runtime_password",
   "usage_owner_password",
   "usage_runtime_password",
+  "doctor_password",
 ] as const;
 
 /** Secrets that stay the same across restarts. `credentials.json` stores them, readable by its owner only. */

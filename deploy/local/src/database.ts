@@ -1,5 +1,5 @@
 import { StartError } from "@halyard/local-backends";
-import { type ProvisionedService, provisionService } from "@halyard/postgres";
+import { type ProvisionedService, provisionDoctor, provisionService } from "@halyard/postgres";
 import type { Credentials } from "./credentials.ts";
 import { runProgram } from "./run-program.ts";
 
@@ -25,9 +25,10 @@ export function hasSchema(service: string): service is ServiceWithSchema {
 export async function prepareDatabase(options: {
   adminUrl: string;
   credentials: Credentials;
-}): Promise<DatabaseUrls> {
+}): Promise<{ databaseUrls: DatabaseUrls; doctorUrl: string }> {
   const { adminUrl, credentials } = options;
   const provisioned: [string, ProvisionedService][] = [];
+  let doctorUrl: string;
   try {
     for (const [service, { schema, prefix }] of Object.entries(schemas)) {
       const urls = await provisionService({
@@ -39,6 +40,10 @@ export async function prepareDatabase(options: {
       });
       provisioned.push([service, urls]);
     }
+    doctorUrl = await provisionDoctor({
+      ...{ adminUrl, database: DATABASE, password: credentials.doctor_password },
+      schemas: Object.values(schemas).map(({ schema }) => schema),
+    });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StartError(
@@ -47,7 +52,7 @@ export async function prepareDatabase(options: {
       { cause },
     );
   }
-  return Object.fromEntries(provisioned) as DatabaseUrls;
+  return { databaseUrls: Object.fromEntries(provisioned) as DatabaseUrls, doctorUrl };
 }
 
 type Context = { projectDir: string; logsDir: string };

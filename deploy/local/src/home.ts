@@ -71,6 +71,15 @@ export function writeDemoFile(
   });
 }
 
+/** Writes the variables of `npm run doctor`. Like `demo.json`, the file exists while everything runs. */
+export function writeDoctorFile(home: string, variables: Readonly<Record<string, string>>): void {
+  writePrivateFile(doctorFileIn(home), variables);
+}
+
+export function doctorFileIn(home: string): string {
+  return join(home, "doctor.json");
+}
+
 export function demoFileIn(home: string): string {
   return join(home, "demo.json");
 }

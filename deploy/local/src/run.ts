@@ -5,7 +5,7 @@ import { bringUp } from "./bring-up.ts";
 import type { Settings } from "./config.ts";
 import { createEnding, createReleasers, endWhenAsked, type Reason } from "./ending.ts";
 import { chooseGatewayPort } from "./gateway-port.ts";
-import { demoFileIn, makeHome } from "./home.ts";
+import { demoFileIn, doctorFileIn, makeHome } from "./home.ts";
 import { type HomeLock, lockHome } from "./home-lock.ts";
 import { HOST } from "./service-plans.ts";
 import type { Steps } from "./steps.ts";
@@ -30,7 +30,7 @@ export async function run(
   endWhenAsked(ending);
   const releasers = createReleasers();
   // They contain keys, and ids of processes that end with the run.
-  const files = [demoFileIn(settings.home)];
+  const files = [demoFileIn(settings.home), doctorFileIn(settings.home)];
   let lock: HomeLock | undefined;
   let starting: Promise<void> | undefined;
   try {

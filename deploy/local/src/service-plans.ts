@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey } from "node:crypto";
 import { join } from "node:path";
-import { type ServiceName, serviceNames } from "@halyard/contracts";
+import { type NatsUser, type ServiceName, serviceNames } from "@halyard/contracts";
 import { type ProcessName, publicUrlOf, type Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
 import { type DatabaseUrls, hasSchema, type ServiceWithSchema } from "./database.ts";
@@ -24,7 +24,7 @@ export function planServices(options: {
   operatorToken: string;
   migrate: (service: ServiceWithSchema) => Promise<void>;
 }): ServicePlan[] {
-  const { settings, natsUrl, credentials, databaseUrls, operatorToken } = options;
+  const { settings, credentials, databaseUrls, operatorToken } = options;
   const signing = signingKeys(credentials.signing_seed);
   const schedulerSigning = signingKeys(credentials.scheduler_signing_seed);
   const dispatcherSigning = signingKeys(credentials.webhook_dispatcher_signing_seed);
@@ -53,12 +53,7 @@ export function planServices(options: {
     ...(hasSchema(name) && { prepare: () => options.migrate(name) }),
     environment: {
       ...forProcess(name, settings),
-      NATS_URL: natsUrl,
-      // The login for the server in NATS_URL comes from the environment.
-      ...(settings.natsUrl === undefined && {
-        NATS_USER: name,
-        NATS_PASSWORD: credentials.nats_passwords[name],
-      }),
+      ...natsLogin(name, options),
       // The services are reached only through the gateway, which runs on this machine.
       TRUSTED_PROXIES: HOST,
       SIGNING_PUBLIC_KEYS: signing.publicKey,
@@ -68,6 +63,22 @@ export function planServices(options: {
       ...own[name],
     },
   }));
+}
+
+/** Returns the variables with which a user connects to NATS. */
+export function natsLogin(
+  user: NatsUser,
+  options: { settings: Settings; natsUrl: string; credentials: Credentials },
+): Record<string, string> {
+  const { settings, natsUrl, credentials } = options;
+  return {
+    NATS_URL: natsUrl,
+    // The login for the server in NATS_URL comes from the environment.
+    ...(settings.natsUrl === undefined && {
+      NATS_USER: user,
+      NATS_PASSWORD: credentials.nats_passwords[user],
+    }),
+  };
 }
 
 /** `folder` contains the built dashboard; it is undefined if the build failed. */

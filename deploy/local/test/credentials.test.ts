@@ -52,6 +52,7 @@ describe("given a home that lacks some of the secrets", () => {
       webhooks_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
       usage_owner_password: expect.stringMatching(/^[\w-]{43}$/),
       usage_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
+      doctor_password: expect.stringMatching(/^[\w-]{43}$/),
       nats_passwords: expect.objectContaining({ setup: expect.stringMatching(/^[\w-]{43}$/) }),
     });
     expect(loadCredentials(home)).toEqual(loaded);

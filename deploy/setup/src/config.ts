@@ -52,6 +52,12 @@ export const configSchema = z.object({
   WEBHOOKS_SERVICE_PASSWORD: passwordVariable("webhooks_service"),
   USAGE_OWNER_PASSWORD: passwordVariable("usage_owner"),
   USAGE_SERVICE_PASSWORD: passwordVariable("usage_service"),
+  DOCTOR_PASSWORD: variable(z.string().min(minPasswordLength).optional(), {
+    description: "Password of the role `halyard_doctor`, with which `npm run doctor` reads.",
+    expects: `a secret of at least ${minPasswordLength} characters`,
+    documentedDefault: "not set: the role is not made",
+    secret: true,
+  }),
   ...natsVariables,
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,

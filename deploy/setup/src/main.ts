@@ -1,6 +1,6 @@
 import { ConfigurationError, natsServers } from "@halyard/configuration";
 import { apiTimeoutMs, connectOnce, ensureStreams, isBrokerUnavailable } from "@halyard/jetstream";
-import { isOutage, provisionService } from "@halyard/postgres";
+import { isOutage, provisionDoctor, provisionService } from "@halyard/postgres";
 import { runCommand } from "@halyard/service";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type Config, readConfig, schemasOf } from "./config.ts";
@@ -21,6 +21,7 @@ variables):
   POSTGRES_ADMIN_URL           postgres://postgres:secret@host:5432/postgres
   MANAGEMENT_OWNER_PASSWORD    and MANAGEMENT_SERVICE_PASSWORD; the same with SCHEDULER_,
                                WEBHOOKS_ and USAGE_
+  DOCTOR_PASSWORD              role of npm run doctor, which reads settings only
   NATS_URL                     nats://host:4222, with NATS_USER, NATS_PASSWORD, NATS_TLS_CA_FILE
   JETSTREAM_REPLICAS           3 in a cluster of three NATS servers
   FLAG_EVENTS_MAX_BYTES        size limit of a new event stream; management changes an existing one
@@ -49,6 +50,12 @@ async function preparePostgres(config: Config): Promise<void> {
         ownerPassword,
         runtimePassword,
       });
+    const { DOCTOR_PASSWORD: password, POSTGRES_ADMIN_URL: adminUrl } = config;
+    if (password === undefined) return;
+    await provisionDoctor({
+      ...{ adminUrl, password, database: config.POSTGRES_DATABASE },
+      schemas: schemas.map(({ schema }) => schema),
+    });
   };
   const options = { server: "PostgreSQL", timeoutMs, isUnavailable: isOutage, say };
   await retryWhileUnavailable(provision, options);

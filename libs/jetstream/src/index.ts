@@ -48,6 +48,7 @@ export {
   ensureSnapshot,
   ensureStreams,
   ensureUsage,
+  expectedStreams,
   findStream,
   positionOf,
   type StreamPosition,

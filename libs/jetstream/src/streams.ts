@@ -45,7 +45,9 @@ type NewStream = Parameters<JetStreamManager["streams"]["add"]>[0];
 /** Creates a stream or a bucket, or adds missing subjects to an existing one, and returns its position. */
 type Ensure = (manager: JetStreamManager, replicas: number) => Promise<StreamPosition>;
 
-function ensures(config: Omit<NewStream, "num_replicas" | "storage">): Ensure {
+type StreamConfig = Omit<NewStream, "num_replicas" | "storage">;
+
+function ensures(config: StreamConfig): Ensure {
   const stored = { ...config, storage: StorageType.File };
   return (manager, replicas) => ensureStream(manager, { ...stored, num_replicas: replicas });
 }
@@ -57,7 +59,7 @@ function ensures(config: Omit<NewStream, "num_replicas" | "storage">): Ensure {
 function queue(
   { name, duplicateWindowMs, maxBytes }: Queue,
   subjects: readonly string[],
-): Omit<NewStream, "num_replicas" | "storage"> {
+): StreamConfig {
   return {
     name,
     subjects: [...subjects],
@@ -84,6 +86,39 @@ function bucket({ streamName, subjectPrefix }: { streamName: string; subjectPref
 }
 
 /**
+ * Time during which the broker drops a second copy of a dead letter. A second copy follows if the acknowledgement of
+ * the first copy, or of the original, was lost: seconds later, or after an outage.
+ */
+const deadLetterDuplicateWindowMs = 10 * 60 * 1000;
+
+const configs = {
+  flagEvents: {
+    name: flagEventsStream.name,
+    subjects: [...flagEventsStream.allSubjects],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(flagEventsStream.maxAgeMs),
+    duplicate_window: nanos(flagEventsStream.duplicateWindowMs),
+  },
+  schedule: queue(scheduleStream, [scheduleStream.due.subject, scheduleStream.resolved.subject]),
+  usage: queue(usageStream, [usageStream.recorded.subject, usageStream.lastSeen.subject]),
+  evaluations: queue(evaluationsStream, [evaluationsStream.reported.subject]),
+  audit: queue(auditStream, [auditStream.recorded.subject]),
+  deadLetters: {
+    name: deadLetterStream.name,
+    subjects: [`${deadLetterStream.subjectPrefix}>`],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(deadLetterStream.maxAgeMs),
+    max_bytes: deadLetterStream.maxBytes,
+    duplicate_window: nanos(deadLetterDuplicateWindowMs),
+  },
+  snapshot: bucket(snapshotBucket),
+  quota: bucket(quotaBucket),
+  people: bucket(peopleBucket),
+} satisfies Record<string, StreamConfig>;
+
+/**
  * Creates the log of domain events if it does not exist. At its size limit, the log discards its oldest events, even
  * unread ones. The relay's leader applies the limit to an existing log.
  */
@@ -92,16 +127,7 @@ export async function ensureFlagEvents(
   replicas: number,
   maxBytes: number = flagEventsStream.defaultMaxBytes,
 ): Promise<StreamPosition> {
-  const ensure = ensures({
-    name: flagEventsStream.name,
-    subjects: [...flagEventsStream.allSubjects],
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.Old,
-    max_age: nanos(flagEventsStream.maxAgeMs),
-    max_bytes: maxBytes,
-    duplicate_window: nanos(flagEventsStream.duplicateWindowMs),
-  });
-  return ensure(manager, replicas);
+  return ensures({ ...configs.flagEvents, max_bytes: maxBytes })(manager, replicas);
 }
 
 /**
@@ -109,36 +135,17 @@ export async function ensureFlagEvents(
  * in each environment. A full queue that discards would lose changes. A full queue that rejects would deadlock, because
  * a change leaves it only after its outcome was added.
  */
-export const ensureSchedule = ensures(
-  queue(scheduleStream, [scheduleStream.due.subject, scheduleStream.resolved.subject]),
-);
-export const ensureUsage = ensures(
-  queue(usageStream, [usageStream.recorded.subject, usageStream.lastSeen.subject]),
-);
-export const ensureEvaluations = ensures(
-  queue(evaluationsStream, [evaluationsStream.reported.subject]),
-);
-export const ensureAudit = ensures(queue(auditStream, [auditStream.recorded.subject]));
+export const ensureSchedule = ensures(configs.schedule);
+export const ensureUsage = ensures(configs.usage);
+export const ensureEvaluations = ensures(configs.evaluations);
+export const ensureAudit = ensures(configs.audit);
+export const ensureDeadLetters = ensures(configs.deadLetters);
+export const ensureSnapshot = ensures(configs.snapshot);
+export const ensureQuota = ensures(configs.quota);
+export const ensurePeople = ensures(configs.people);
 
-/**
- * Time during which the broker drops a second copy of a dead letter. A second copy follows if the acknowledgement of
- * the first copy, or of the original, was lost: seconds later, or after an outage.
- */
-const deadLetterDuplicateWindowMs = 10 * 60 * 1000;
-
-export const ensureDeadLetters = ensures({
-  name: deadLetterStream.name,
-  subjects: [`${deadLetterStream.subjectPrefix}>`],
-  retention: RetentionPolicy.Limits,
-  discard: DiscardPolicy.Old,
-  max_age: nanos(deadLetterStream.maxAgeMs),
-  max_bytes: deadLetterStream.maxBytes,
-  duplicate_window: nanos(deadLetterDuplicateWindowMs),
-});
-
-export const ensureSnapshot = ensures(bucket(snapshotBucket));
-export const ensureQuota = ensures(bucket(quotaBucket));
-export const ensurePeople = ensures(bucket(peopleBucket));
+/** What every stream must have, by its name. Replicas and the size of the log of events are settings. */
+export const expectedStreams: readonly StreamConfig[] = Object.values(configs);
 
 export type StreamSettings = {
   /** Number of servers that keep each stream: 1, or 3 in a cluster. */

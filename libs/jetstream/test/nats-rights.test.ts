@@ -172,7 +172,7 @@ describe("a NATS user", () => {
     ["audit.recorded", []],
     ["edge.report", ["management"]],
     ["edge.streams", ["sdk-edge", "usage-metering"]],
-    ["process.status.*", ["management"]],
+    ["process.status.*", ["management", "doctor"]],
   ])("subscribes to %s only as %j", async (subject, subscribers) => {
     expect(await subscribersTo(subject)).toEqual(subscribers);
   });
@@ -207,7 +207,7 @@ describe("a NATS user", () => {
     [`STREAM.CREATE.${people}`, ["management"]],
     [`STREAM.DELETE.${people}`, []],
     [`STREAM.PURGE.${people}`, ["management"]],
-    [`STREAM.INFO.${people}`, readersOfPeople],
+    [`STREAM.INFO.${people}`, [...readersOfPeople, "doctor"]],
     [`STREAM.MSG.GET.${people}`, []],
     [`DIRECT.GET.${people}`, []],
     [`DIRECT.GET.${people}.$KV.PEOPLE.complete`, readersOfPeople],
@@ -245,7 +245,7 @@ describe("a NATS user", () => {
     [`CONSUMER.MSG.NEXT.${flagEventsStream.name}.webhook-dispatcher`, ["webhook-dispatcher"]],
     [`CONSUMER.DELETE.${scheduleStream.name}.management`, ["management"]],
     [`CONSUMER.DELETE.${usageStream.name}.usage-metering`, ["usage-metering"]],
-    [`STREAM.INFO.${deadLetterStream.name}`, created],
+    [`STREAM.INFO.${deadLetterStream.name}`, [...created, "doctor"]],
     [`STREAM.MSG.GET.${deadLetterStream.name}`, []],
     [`CONSUMER.CREATE.${deadLetterStream.name}.name`, []],
     [`CONSUMER.CREATE.${deadLetterStream.name}.name.set_aside.>`, ["management"]],

@@ -2,7 +2,13 @@ export { connectPostgres, type Sql } from "./connect.ts";
 export { isOutage } from "./failures.ts";
 export { migrate, runMigrations } from "./migrate.ts";
 export { type Database, identifyDatabase, openDatabase } from "./open-database.ts";
-export { type ProvisionedService, provisionService, urlFor } from "./provision.ts";
+export {
+  doctorRole,
+  type ProvisionedService,
+  provisionDoctor,
+  provisionService,
+  urlFor,
+} from "./provision.ts";
 export {
   createStatements,
   type Fragment,
@@ -12,3 +18,4 @@ export {
   type Statement,
 } from "./statements.ts";
 export type { Transaction } from "./transaction.ts";
+export { withClient } from "./with-client.ts";

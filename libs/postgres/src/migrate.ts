@@ -1,6 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { runner } from "node-pg-migrate";
+import pg from "pg";
 import { moveRightsOfFormerRole } from "./move-rights.ts";
+import { doctorRole } from "./provision.ts";
 import { withClient } from "./with-client.ts";
 
 /**
@@ -16,7 +18,7 @@ export async function migrate(options: {
   // With a URL, the library would not wait until its connection is closed, and would crash if it was lost.
   const applied = await withClient(options.ownerUrl, async (dbClient) => {
     await moveRightsOfFormerRole(dbClient, options.schema);
-    return runner({
+    const migrated = await runner({
       dbClient,
       dir: options.directory,
       schema: options.schema,
@@ -29,8 +31,18 @@ export async function migrate(options: {
       log: () => undefined,
       verbose: false,
     });
+    await showToDoctor(dbClient, options.schema);
+    return migrated;
   });
   return applied.map((migration) => migration.name);
+}
+
+/** Lets `npm run doctor` read which migrations were applied, if the setup has made its role. */
+async function showToDoctor(client: pg.Client, schema: string): Promise<void> {
+  const { rowCount } = await client.query("select from pg_roles where rolname = $1", [doctorRole]);
+  if (rowCount === 0) return;
+  const table = `${pg.escapeIdentifier(schema)}.migrations`;
+  await client.query(`grant select on ${table} to ${pg.escapeIdentifier(doctorRole)}`);
 }
 
 /** The command `src/migrate.ts` of a service: migrates its schema to the current version. */

@@ -50,6 +50,28 @@ export async function provisionService(options: {
   };
 }
 
+/** The role of `npm run doctor`. Migrations grant it what it may read: no secret, and nothing about users. */
+export const doctorRole = "halyard_doctor";
+
+/** Prepares the role of `npm run doctor`, and returns the URL of its database. It comes before the migrations. */
+export async function provisionDoctor(options: {
+  adminUrl: string;
+  database: string;
+  /** The schemas of all services. */
+  schemas: readonly string[];
+  password: string;
+}): Promise<string> {
+  const { adminUrl, database, schemas, password } = options;
+  const name = pg.escapeIdentifier;
+  await inDatabase(adminUrl, database, async (client) => {
+    await ensureRole(client, doctorRole, password);
+    await client.query(`grant connect on database ${name(database)} to ${name(doctorRole)}`);
+    for (const schema of schemas)
+      await client.query(`grant usage on schema ${name(schema)} to ${name(doctorRole)}`);
+  });
+  return urlFor(adminUrl, database, doctorRole, password);
+}
+
 /** Returns the URL of the same server for another database and role. */
 export function urlFor(adminUrl: string, database: string, role: string, password: string): string {
   const url = new URL(adminUrl);

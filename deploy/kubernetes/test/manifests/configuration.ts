@@ -167,6 +167,6 @@ test("generate-secrets generates different secrets in every run", () => {
       .flatMap(({ stringData }) => Object.values(stringData ?? {}))
       .flatMap((value) => value.match(/p[0-9a-f]{48}|[A-Za-z0-9+/]{43}=/g) ?? []);
   const first = new Set(randomTexts());
-  expect(first.size).toBe(22);
+  expect(first.size).toBe(24);
   expect(randomTexts().filter((text) => first.has(text))).toEqual([]);
 });

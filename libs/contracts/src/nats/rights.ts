@@ -29,6 +29,8 @@ export const natsUsers = [
   "webhook-dispatcher",
   "usage-metering",
   "setup",
+  /** For `npm run doctor`, which reads and changes nothing. */
+  "doctor",
   /** For operators with the `nats` command. No process uses it. */
   "operator",
 ] as const;
@@ -196,6 +198,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...lastSeen,
   ],
   operator: [">"],
+  doctor: [api("INFO"), ...allStreams.map(info)],
   setup: [
     api("INFO"),
     ...createsStreams.filter((subject) => !ofManagement.some((name) => subject.endsWith(name))),
@@ -208,6 +211,7 @@ const subscribes: Partial<Record<NatsUser, readonly string[]>> = {
   "sdk-edge": [edgeStreams.subject],
   "usage-metering": [edgeStreams.subject],
   operator: [">"],
+  doctor: [processStatuses.everySubject],
 };
 
 /** Returns the subjects that a user may use. The broker denies all others. */

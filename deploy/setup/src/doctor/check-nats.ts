@@ -1,0 +1,195 @@
+import { checkProcessStatus, processStatuses, serviceNames } from "@halyard/contracts";
+import {
+  apiTimeoutMs,
+  connectOnce,
+  expectedStreams,
+  findStream,
+  type NatsServers,
+} from "@halyard/jetstream";
+import { type JetStreamManager, jetstreamManager, type StreamInfo } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { errors } from "@nats-io/transport-node";
+import { type Finding, findingsOf, judged, ok, problem, warning } from "./finding.ts";
+
+export type NatsChecks = { nats: NatsServers; replicas: number; version: string };
+
+/** Several times the interval in which processes report. */
+const listenMs = 3 * processStatuses.intervalMs;
+/** No stream has this subject, so a server that lets the doctor publish stores nothing. */
+const forbiddenSubject = "halyard.doctor.probe";
+const oldest = { major: 2, minor: 9 };
+
+/** Checks NATS, its streams, and the processes that report through it, with the doctor's user. */
+export function checkNats({ nats, replicas, version }: NatsChecks): Promise<Finding[]> {
+  const advice =
+    "Check NATS_URL, NATS_USER and NATS_PASSWORD, and that the server has the user `doctor` with its generated rights.";
+  return findingsOf("nats", advice, async () => {
+    const connection = await connectOnce({ nats, name: "doctor" });
+    try {
+      const processes = listen(connection);
+      const manager = await jetstreamManager(connection, { timeout: apiTimeoutMs });
+      return [
+        checkServer(connection),
+        await checkRights(connection),
+        ...(await checkStreams(manager, replicas)),
+        await checkStorage(manager),
+        ...judgeProcesses(await processes, version),
+      ];
+    } finally {
+      await connection.close();
+    }
+  });
+}
+
+function checkServer({ info }: NatsConnection): Finding {
+  const version = info?.version ?? "of an unknown version";
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isNew = major > oldest.major || (major === oldest.major && minor >= oldest.minor);
+  const text = `NATS ${version} answers${info?.cluster === undefined ? "" : ` (cluster ${info.cluster})`}`;
+  return isNew ? ok("nats", text) : problem("nats", text, "Upgrade NATS to 2.9 or later.");
+}
+
+async function checkRights(connection: NatsConnection): Promise<Finding> {
+  const denied = await connection
+    .request(forbiddenSubject, undefined, { timeout: apiTimeoutMs })
+    .then(
+      () => false,
+      (error: Error) => hasCause(error, errors.PermissionViolationError),
+    );
+  return denied
+    ? ok("nats rights", "the server denies what a user has no right to")
+    : problem(
+        "nats rights",
+        "the server lets the doctor publish on any subject",
+        "Give each service its own user with the generated rights (deploy/docker/nats-users.conf).",
+      );
+}
+
+function hasCause(error: unknown, Type: new (...args: never[]) => Error): boolean {
+  if (error instanceof Type) return true;
+  return error instanceof Error && error.cause !== undefined && hasCause(error.cause, Type);
+}
+
+async function checkStreams(manager: JetStreamManager, replicas: number): Promise<Finding[]> {
+  const faults: string[] = [];
+  for (const config of expectedStreams) {
+    const info = await findStream(manager, config.name);
+    if (info === undefined) faults.push(`${config.name} does not exist`);
+    else faults.push(...faultsOf(info, config, replicas).map((fault) => `${config.name} ${fault}`));
+  }
+  const advice =
+    "Run npm run setup for missing streams; management makes the snapshot and people. Change other settings with the " +
+    "command `nats stream edit`.";
+  const text = `${expectedStreams.length} streams have their settings and ${replicas} replica${replicas === 1 ? "" : "s"}`;
+  return [judged("streams", text, faults, advice)];
+}
+
+/** Settings that a stream must have. Limits of size and age may be changed by an operator. */
+const compared = [
+  "retention",
+  "discard",
+  "max_msgs_per_subject",
+  "deny_delete",
+  "allow_direct",
+] as const;
+
+function faultsOf(
+  { config, cluster }: StreamInfo,
+  expected: (typeof expectedStreams)[number],
+  replicas: number,
+): string[] {
+  const differing = compared.filter(
+    (setting) => expected[setting] !== undefined && config[setting] !== expected[setting],
+  );
+  const lacking = (expected.subjects ?? []).filter(
+    (subject) => !config.subjects?.includes(subject),
+  );
+  const behind = (cluster?.replicas ?? []).filter(({ current }) => !current);
+  return [
+    ...differing.map(
+      (setting) => `has ${setting} ${config[setting]} instead of ${expected[setting]}`,
+    ),
+    ...lacking.map((subject) => `lacks the subject ${subject}`),
+    ...(config.num_replicas === replicas
+      ? []
+      : [`has ${config.num_replicas} replicas, not ${replicas}`]),
+    ...(cluster !== undefined && cluster.leader === undefined ? ["has no leader"] : []),
+    ...behind.map(({ name }) => `has a replica on ${name} that is behind or offline`),
+  ];
+}
+
+async function checkStorage(manager: JetStreamManager): Promise<Finding> {
+  const { storage, limits } = await manager.getAccountInfo();
+  const max = limits.max_storage;
+  const text = `JetStream stores ${megabytes(storage)}${max > 0 ? ` of ${megabytes(max)}` : ""}`;
+  return max > 0 && storage > 0.8 * max
+    ? warning(
+        "disk",
+        text,
+        "Give JetStream more storage (max_file_store), or lower FLAG_EVENTS_MAX_BYTES.",
+      )
+    : ok("disk", text);
+}
+
+const megabytes = (bytes: number) => `${Math.round(bytes / 1_000_000).toLocaleString("en")} MB`;
+
+type Seen = { service: string; id: string; version: string; stale: string[] };
+
+/** Returns the last status of each process that reports within the time of listening. */
+async function listen(connection: NatsConnection): Promise<Seen[]> {
+  const seen = new Map<string, Seen>();
+  const subscription = connection.subscribe(processStatuses.everySubject);
+  const timer = setTimeout(() => subscription.unsubscribe(), listenMs);
+  for await (const message of subscription) {
+    const service = processStatuses.serviceOf(message.subject);
+    if (service === undefined || message.data.length > processStatuses.maxBytes) continue;
+    const checked = checkProcessStatus(parseOrUndefined(message.string()));
+    if (!checked.ok) continue;
+    const { id, version, followers } = checked.value;
+    const stale = followers.filter(({ state }) => state !== "current").map(({ stream }) => stream);
+    seen.set(id, { service, id, version, stale });
+  }
+  clearTimeout(timer);
+  return [...seen.values()];
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function judgeProcesses(seen: readonly Seen[], version: string): Finding[] {
+  const missing = serviceNames.filter((name) => !seen.some(({ service }) => service === name));
+  const counts = serviceNames.map(
+    (name) => `${seen.filter(({ service }) => service === name).length} ${name}`,
+  );
+  const stale = seen.flatMap(({ service, stale: streams }) =>
+    streams.map((stream) => `a process of ${service} has not read all of ${stream}`),
+  );
+  const others = seen.filter((each) => each.version !== version);
+  const versions = others.map((each) => `a process of ${each.service} is ${each.version}`);
+  return [
+    judged(
+      "processes",
+      `processes report: ${counts.join(", ")}`,
+      missing.map((name) => `none of ${name}`),
+      "Start it, and look at the end of its log. Without the right to report, it is not seen either.",
+    ),
+    judged(
+      "processes",
+      "all of them have read their streams",
+      stale,
+      "docs/runbooks.md#a-process-serves-old-data",
+    ),
+    versions.length === 0
+      ? ok("versions", `all processes are ${version}`)
+      : warning(
+          "versions",
+          `this is ${version}, but ${versions.slice(0, 5).join("; ")}`,
+          "Finish the upgrade, or run the doctor of the release that is deployed.",
+        ),
+  ];
+}

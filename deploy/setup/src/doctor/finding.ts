@@ -1,0 +1,57 @@
+/** What one check found. A `warning` needs attention soon, a `problem` now. */
+export type Finding = {
+  check: string;
+  status: "ok" | "warning" | "problem";
+  /** What was checked, and what was found. */
+  text: string;
+  /** What to do. Absent if the status is `ok`. */
+  advice?: string;
+};
+
+export const ok = (check: string, text: string): Finding => ({ check, status: "ok", text });
+
+export const warning = (check: string, text: string, advice: string): Finding => ({
+  ...{ check, status: "warning", text, advice },
+});
+
+export const problem = (check: string, text: string, advice: string): Finding => ({
+  ...{ check, status: "problem", text, advice },
+});
+
+/** Returns the finding about a list of faults: the first few of them, or that there is none. */
+export function judged(
+  check: string,
+  text: string,
+  faults: readonly string[],
+  advice: string,
+): Finding {
+  const shown = faults.slice(0, maxShown).join("; ");
+  const more = faults.length > maxShown ? `, and ${faults.length - maxShown} more` : "";
+  return faults.length === 0 ? ok(check, text) : problem(check, `${text}: ${shown}${more}`, advice);
+}
+
+const maxShown = 5;
+
+/** Runs the checks of one server. A failure of the whole becomes a finding. */
+export async function findingsOf(
+  check: string,
+  advice: string,
+  run: () => Promise<Finding[]>,
+): Promise<Finding[]> {
+  try {
+    return await run();
+  } catch (error) {
+    return [problem(check, error instanceof Error ? error.message : String(error), advice)];
+  }
+}
+
+/** Returns what to say about the difference to another clock. Signatures and sessions allow for seconds. */
+export function clockFinding(server: string, offsetMs: number): Finding {
+  const text = `the clock of ${server} differs by ${Math.round(offsetMs)} ms from this machine's`;
+  const isClose = Math.abs(offsetMs) <= maxOffsetMs;
+  return isClose
+    ? ok("clocks", text)
+    : problem("clocks", text, "Synchronize the clocks of all machines, for instance with chrony.");
+}
+
+const maxOffsetMs = 1_000;
