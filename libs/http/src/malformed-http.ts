@@ -97,7 +97,10 @@ const maxLingerMs = 1_000;
 export function answerClientError(error: ParserError, socket: Socket, parts: AppParts): void {
   // A paused socket is not read, for example while a pipelined request waits. Then the client is not late.
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.isPaused()) return;
-  if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
+  // Browsers open connections in advance. One that sends its first request at this moment would read an answer that
+  // belongs to no request; if the connection is closed, the browser sends the request on another one.
+  const isUnused = error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.bytesRead === 0;
+  if (error.code === "ECONNRESET" || isUnused || socket.destroyed) socket.destroy();
   else {
     const problem = problemOf(error.code ?? "");
     writeToSocket(socket, { problem, target: targetOf(error, socket) }, parts);
