@@ -17,6 +17,7 @@ import {
   setCommonHeaders,
 } from "./error-answers.ts";
 import { acceptJsonBodies } from "./json-body.ts";
+import { limitErrorLines } from "./limit-error-lines.ts";
 import { answerClientError, answerOddRequests, rejectMalformed } from "./malformed-http.ts";
 import { boundPipelining } from "./pipelining.ts";
 import { requestDurations } from "./request-durations.ts";
@@ -86,7 +87,8 @@ export function createApp(options: AppOptions): App {
   const requestIds = createRequestIds();
   const { logger, rewriteTarget = (target) => target, requestLog = true } = options;
   const { bodyTimeoutMs = defaultBodyTimeoutMs } = options;
-  const malformed = { logger, makeRequestId: requestIds };
+  const requestLines = limitErrorLines(logger);
+  const malformed = { logger: requestLines, makeRequestId: requestIds };
   const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const app: App = fastify({
     bodyLimit: options.bodyLimitBytes,
@@ -120,7 +122,7 @@ export function createApp(options: AppOptions): App {
     frameworkErrors: (_error, request, reply) => {
       setCommonHeaders(request, reply);
       sendProblem(reply, noSuchRoute);
-      logRejected(logger, {
+      logRejected(requestLines, {
         requestId: request.id,
         target: request.raw.url,
         status: reply.statusCode,
@@ -132,7 +134,8 @@ export function createApp(options: AppOptions): App {
   answerOddRequests(app.server, malformed);
   boundPipelining(app.server);
   if (options.streamTimeoutMs !== undefined) boundBodies(app.server, bodyTimeoutMs);
-  const recording = { durations: requestDurations(options.metrics), logger, requestLog };
+  const durations = requestDurations(options.metrics);
+  const recording = { durations, logger: requestLines, requestLog };
   recordRequests(app, recording);
   app.addHook("onRoute", (route) => {
     if (route.config?.hijacked === true) return;

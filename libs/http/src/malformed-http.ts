@@ -2,10 +2,10 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from "node:net";
 import { errorBodyFor, errorCodes } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Logger } from "pino";
 import { createProblem, type Problem } from "./answer.ts";
 import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
 import { noSuchRoute, sendProblem, setCommonHeaders, writeProblem } from "./error-answers.ts";
+import type { RequestLog } from "./limit-error-lines.ts";
 import { logRejected } from "./request-record.ts";
 import { pathAndQueryOf } from "./request-target.ts";
 
@@ -48,7 +48,7 @@ function targetOf({ rawPacket }: ParserError, socket: SocketWithAnswer): string 
 
 /** The parts of an app that error responses need here. */
 type AppParts = {
-  logger: Logger;
+  logger: RequestLog;
   /** Creates an id for a request whose own id could not be read. */
   makeRequestId: (request: Pick<IncomingMessage, "headers">) => string;
 };

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Logger } from "pino";
+import { lowestErrorStatus, type RequestLog } from "./limit-error-lines.ts";
 import type { RequestDurations } from "./request-durations.ts";
 import { pathOf } from "./request-target.ts";
 
@@ -10,8 +10,8 @@ const millisecondsPerSecond = 1_000;
 
 type RecordOptions = {
   durations: RequestDurations;
-  logger: Logger;
-  /** Logs every response. Error responses are always logged, so that a client's `X-Request-Id` leads to a line. */
+  logger: RequestLog;
+  /** Logs every response. Error responses are logged in any case, so that a client's `X-Request-Id` leads to a line. */
   requestLog: boolean;
 };
 
@@ -35,11 +35,9 @@ function record({ durations, logger, requestLog }: RecordOptions, facts: Facts):
   logger.info(line, "request");
 }
 
-const lowestErrorStatus = 400;
-
 /** Logs an error response to a request that reached neither a route nor the handler of unknown routes. */
 export function logRejected(
-  logger: Logger,
+  logger: RequestLog,
   { requestId, target, status }: { requestId: string; target?: string | undefined; status: number },
 ): void {
   const path = target === undefined ? {} : { path: pathOf(target) };
