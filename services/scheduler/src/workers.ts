@@ -20,8 +20,8 @@ import { createSendDue } from "./dispatch/send-due.ts";
 import { createSettleChanges } from "./dispatch/settle-changes.ts";
 import { createCancelOnDeletion, createRemove } from "./schedules/deleted-schedules.ts";
 
-/** Share of the PostgreSQL connections for outcomes. The rest is for requests and claims. */
-const shareOfConnections = 0.5;
+/** Outcomes in progress. One statement records all that have arrived, on one connection. */
+const outcomesAtATime = 200;
 
 /**
  * Starts the background workers, which need NATS. They follow the keys and flags, send due changes, record their
@@ -52,7 +52,7 @@ export function startWorkers(
       const { name: stream, resolved } = scheduleStream;
       const outcomes = consumeQueue({
         ...{ connection, stream, ...resolved, verify, isOutage, logger },
-        concurrency: Math.max(1, Math.floor(sql.maxConnections * shareOfConnections)),
+        concurrency: outcomesAtATime,
         handle: createSettleChanges({ ...options, metrics, onArmed: dispatcher.wake }),
         metrics: createQueueMetrics(options.metrics),
       });

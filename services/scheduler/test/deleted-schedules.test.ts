@@ -62,6 +62,12 @@ const statesOf = (flags: readonly Flag[]) => scheduler.admin<
   from schedules as schedule
   where flag_id = any(${flags.map(({ flagId }) => flagId)}::uuid[])`;
 
+/** The outcome of a change that was applied now. */
+const applied = ({ id, scheduleId }: { id: string; scheduleId: string }) => ({
+  ...{ id, schedule_id: scheduleId, outcome: "applied" as const, reason: null },
+  applied_at: new Date().toISOString(),
+});
+
 describe("many concurrently deleted flags", () => {
   it("have their schedules cancelled by every replica, in any order of arrival", async () => {
     const flags = await scheduledFlags(60, { enable_at: inHours(1), disable_at: inHours(2) });
@@ -91,14 +97,8 @@ describe("a flag that is deleted while the outcome of a change is recorded", () 
       where state = 'sent'`;
     const { sql } = first();
     const settleOne = async ({ id, scheduleId }: { id: string; scheduleId: string }) => {
-      const settled = await settle(sql, {
-        id,
-        schedule_id: scheduleId,
-        outcome: "applied",
-        applied_at: new Date().toISOString(),
-        reason: null,
-      });
-      if (!settled?.then) await endSchedules(sql, [scheduleId]);
+      const [settled] = await settle(sql, [applied({ id, scheduleId })]);
+      if (!settled?.effect) await endSchedules(sql, [scheduleId]);
     };
     await Promise.all(
       sent.map(async (change) => {
@@ -118,13 +118,7 @@ describe("a scheduler that crashes after it recorded the first change of a windo
       update scheduled_changes set state = 'sent'
       where state = 'armed' and flag_id = ${flags[0]?.flagId as string}
       returning id, schedule_id as "scheduleId"`;
-    await settle(first().sql, {
-      id: change.id,
-      schedule_id: change.scheduleId,
-      outcome: "applied",
-      applied_at: new Date().toISOString(),
-      reason: null,
-    });
+    await settle(first().sql, [applied(change)]);
     const [schedule] = await statesOf(flags);
     expect(schedule?.states).toEqual(["applied", "armed"]);
   });

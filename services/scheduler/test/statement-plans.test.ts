@@ -62,13 +62,12 @@ const cases: readonly Case[] = [
   {
     name: "recording an outcome",
     run: (on) =>
-      settle(on, {
-        id: sent.id,
-        schedule_id: sent.scheduleId,
-        outcome: "applied",
-        applied_at: new Date().toISOString(),
-        reason: null,
-      }),
+      settle(on, [
+        {
+          ...{ id: sent.id, schedule_id: sent.scheduleId, outcome: "applied", reason: null },
+          applied_at: new Date().toISOString(),
+        },
+      ]),
     indexes: ["scheduled_changes_of_schedule"],
   },
   {

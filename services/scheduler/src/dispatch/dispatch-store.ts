@@ -63,48 +63,62 @@ export async function overdueSeconds(sql: Sql): Promise<number> {
   return row.seconds;
 }
 
-type Settled = {
+export type Settled = {
+  id: string;
   scheduleId: string;
   dueAt: Date;
   appliedAt: Date | null;
   /** The effect on the schedule: its other change was armed, it ended with this change, or neither. */
-  then: "armed" | "ended" | null;
+  effect: "armed" | "ended" | null;
 };
 
 /**
- * Records the outcome of a sent change and arms the change that waits for it, in one statement. Otherwise a crash
+ * Records the outcomes of sent changes and arms the changes that wait for them, in one statement. Otherwise a crash
  * in between could enable a flag and never disable it. A schedule without another change ends.
- * Returns undefined if the outcome is already recorded, because messages can arrive twice.
+ *
+ * Of a schedule, only one change can be sent. An outcome that is already recorded is not in the result, because
+ * messages can arrive twice.
  */
-export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Settled | undefined> {
-  const { id, outcome, applied_at: appliedAt, reason } = resolved;
-  const [settled] = await sql<Settled[]>`
-    with settled as (
+export async function settle(
+  sql: Sql,
+  resolved: readonly ScheduleResolved[],
+): Promise<readonly Settled[]> {
+  return sql<Settled[]>`
+    with given as (
+      select * from unnest(
+        ${resolved.map(({ id }) => id)}::uuid[],
+        ${resolved.map(({ outcome }) => outcome)}::text[],
+        ${resolved.map(({ applied_at: appliedAt }) => appliedAt)}::timestamptz[],
+        ${resolved.map(({ reason }) => reason)}::text[]
+      ) as given (id, outcome, applied_at, reason)
+    ), settled as (
       update scheduled_changes as change
-      set state = ${outcome}, applied_at = ${appliedAt}, reason = ${reason}
-      where id = ${id} and state = 'sent'
-      returning schedule_id, due_at, applied_at, not exists (
+      set state = given.outcome, applied_at = given.applied_at, reason = given.reason
+      from given
+      where change.id = given.id and change.state = 'sent'
+      returning change.id, change.schedule_id, change.due_at, change.applied_at, given.outcome, not exists (
         select from scheduled_changes as other
         where other.schedule_id = change.schedule_id and other.id <> change.id
       ) as is_whole
     ), next as (
       -- A cancelled change means that the flag was deleted.
       update scheduled_changes as change
-      set state = case when ${outcome} = 'cancelled' then 'cancelled' else 'armed' end
+      set state = case when settled.outcome = 'cancelled' then 'cancelled' else 'armed' end
       from settled
       where change.schedule_id = settled.schedule_id and change.state = 'waiting'
-      returning change.state
+      returning change.schedule_id, change.state
     ), ended as (
       update schedules as schedule
-      set status = ${outcome}, finished_at = present_time()
+      set status = settled.outcome, finished_at = present_time()
       from settled
       where schedule.id = settled.schedule_id and settled.is_whole
     )
-    select schedule_id as "scheduleId", due_at as "dueAt", applied_at as "appliedAt",
+    select id, schedule_id as "scheduleId", due_at as "dueAt", applied_at as "appliedAt",
       case
         when is_whole then 'ended'
-        when exists (select from next where state = 'armed') then 'armed'
-      end as "then"
+        when exists (
+          select from next where next.schedule_id = settled.schedule_id and next.state = 'armed'
+        ) then 'armed'
+      end as "effect"
     from settled`;
-  return settled;
 }
