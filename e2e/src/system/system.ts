@@ -8,6 +8,7 @@ import {
   connectAsSuperuser,
   createTestDatabase,
   eventually,
+  type NatsCluster,
   natsServerBinary,
   type RestartableNats,
   type RestartablePostgres,
@@ -124,6 +125,8 @@ export async function startSystem(options: {
   meterings?: number;
   edges: number;
   postgres?: "shared" | "own";
+  /** By default, one server. The processes connect to all servers of a cluster, and not through their gates. */
+  nats?: NatsCluster;
   /**
    * Returns additional variables, which are read at every start of a process. The argument is the directory of the disk
    * caches of the edges.
@@ -132,8 +135,12 @@ export async function startSystem(options: {
 }): Promise<System> {
   const [store, nats] = await Promise.all([
     options.postgres === "own" ? startRestartablePostgres() : createTestDatabase(),
-    startRestartableNats(await natsServerBinary()),
+    options.nats ?? startRestartableNats(await natsServerBinary()),
   ]);
+  const cluster = options.nats && {
+    NATS_URL: options.nats.urls,
+    JETSTREAM_REPLICAS: String(options.nats.nodes.length),
+  };
   const directory = mkdtempSync(join(tmpdir(), "halyard-e2e-"));
   const settings = options.settings?.(directory) ?? {};
   const sql = connectAsSuperuser(store.adminUrl, "management");
@@ -169,6 +176,7 @@ export async function startSystem(options: {
         // No test of this system signs in, but routes about people exist only with it.
         PUBLIC_URL: "http://localhost:8080",
         ...variables,
+        ...cluster,
         ...asOftenAsTheyLike,
         ...settings[service],
       });
@@ -194,6 +202,7 @@ export async function startSystem(options: {
     const edge = await createEdge(name, join(directory, `${name}.cache`), () => ({
       NATS_URL: nats.url,
       OPERATOR_TOKEN_DIGEST: operatorTokenDigest,
+      ...cluster,
       ...settings["sdk-edge"],
     }));
     edges.push(edge);

@@ -3,6 +3,7 @@ export { type Called, type CallOptions, call } from "./call.ts";
 export { type Certificates, makeCertificates } from "./certificates.ts";
 export { type EventStream, openEventStream, type StreamEvent } from "./event-stream.ts";
 export { eventually } from "./eventually.ts";
+export { type ClusterNode, type NatsCluster, startNatsCluster } from "./nats-cluster.ts";
 export { natsLogin } from "./nats-login.ts";
 export { type NatsProxy, startNatsProxy } from "./nats-proxy.ts";
 export { once } from "./once.ts";
