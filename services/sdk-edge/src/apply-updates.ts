@@ -6,6 +6,7 @@ import type { EdgeMetrics } from "./metrics.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import { damagedChunks } from "./snapshot/snapshot.ts";
 import type { Pace, SnapshotUpdate } from "./snapshot/snapshot-holder.ts";
+import { traceBroadcast } from "./streams/trace-broadcast.ts";
 
 /**
  * Applies each update of the holder's snapshot to everything that depends on it, within one turn of the event loop. The
@@ -60,7 +61,9 @@ export function applyUpdates(
     pace.addWork(monotonicMs() - beganMs);
     configurationTags.follow(update, viewChanges);
     const environmentIds = new Set([...changed.environments, ...idsOf(viewChanges)]);
-    for (const environmentId of environmentIds) openStreams.notify(environmentId);
+    const { traced = [] } = update;
+    for (const environmentId of environmentIds)
+      traceBroadcast(environmentId, traced, () => openStreams.notify(environmentId));
     const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(update.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
