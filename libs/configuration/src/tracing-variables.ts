@@ -66,7 +66,7 @@ export const tracingVariables = {
     },
   ),
   OTEL_BSP_SCHEDULE_DELAY: variable(wholeNumber.default(5_000), {
-    description: "Maximum time for which ended spans wait to be sent, in milliseconds.",
+    description: "Interval of requests to the collector, in milliseconds.",
     expects: "a whole number from 1",
   }),
   OTEL_BSP_MAX_QUEUE_SIZE: variable(wholeNumber.default(2_048), {

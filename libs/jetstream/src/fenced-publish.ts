@@ -21,7 +21,7 @@ export type OutgoingMessage = {
   messageId?: string;
   /** The signature of the message, if its stream has signed messages. */
   signature?: string | undefined;
-  /** The span in which the message is sent. */
+  /** Context of the span that sends the message. */
   trace?: TraceContext | undefined;
   /** Messages with the same value are stored in order, even if another client writes to the stream. */
   entity?: string;

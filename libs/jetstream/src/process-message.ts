@@ -29,7 +29,7 @@ export type QueueMessage = {
   streamCreatedAt: string;
   /** The service that signed the message. Undefined in a queue without signatures, or in development without keys. */
   writer: SigningService | undefined;
-  /** The span in which the message was sent. Undefined without traces. */
+  /** Context of the span that sent the message. Undefined without traces. */
   trace: TraceContext | undefined;
 };
 
@@ -56,7 +56,7 @@ export type HandlerOptions = {
    * called again for the same message, and the end of outages is awaited.
    */
   onRetriesExhausted?(message: QueueMessage, error: unknown): Promise<void>;
-  /** The handler processes messages in batches, with spans of their own. */
+  /** The handler begins a span for each batch, so single messages have none. */
   inBatches?: boolean;
   metrics: QueueMetrics;
   logger: Logger;

@@ -45,8 +45,8 @@ export type SnapshotFollower = {
   /** Begins a full read. The current state stays in use until the read is finished. */
   beginRead(): SnapshotRead;
   /**
-   * Receives one entry. Versions decide, because entries may be repeated or late. `trace` is the span in which the entry
-   * was sent; undefined without traces.
+   * Receives one entry. Versions decide, because entries may be repeated or late. `trace` is the context of
+   * the span that sent the entry; undefined without traces.
    */
   apply(entry: SnapshotEntry, trace?: TraceContext): void;
   /** Receives the entries that the state lacked after an interruption. By default each one is applied. */

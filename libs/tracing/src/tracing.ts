@@ -90,7 +90,7 @@ export async function inSpan<Result>(
   }
 }
 
-/** Runs a step of the current span in a span of its own. Without a current span, the step has none. */
+/** Runs a step of the current span in a child span. Without a current span, it only runs the step. */
 export async function inStep<Result>(name: string, step: () => Promise<Result>): Promise<Result> {
   return inSpan(currentSpan() && startSpan(name), step);
 }

@@ -43,7 +43,7 @@ const Secret = z
 const traceContext = z
   .boolean()
   .describe(
-    "Whether deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces",
+    "Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces",
   );
 
 export const Webhook = z.strictObject({

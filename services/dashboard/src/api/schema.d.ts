@@ -2146,7 +2146,7 @@ export interface components {
             events: components["schemas"]["EventName"][];
             secret?: string | null;
             enabled?: boolean;
-            /** @description Whether deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
+            /** @description Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
             trace_context?: boolean;
         };
         Delivery: {
@@ -3688,7 +3688,7 @@ export interface components {
             /** @description Seconds during which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret` */
             secret_overlap_seconds?: number;
             enabled?: boolean;
-            /** @description Whether deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
+            /** @description Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
             trace_context?: boolean;
         };
         Usage: {
@@ -3840,7 +3840,7 @@ export interface components {
             url: string;
             events: components["schemas"]["EventName"][];
             enabled: boolean;
-            /** @description Whether deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
+            /** @description Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
             trace_context: boolean;
             has_secret: boolean;
             /** @description Starts at 1 and rises with each change, also of the secret. The ETag contains it */

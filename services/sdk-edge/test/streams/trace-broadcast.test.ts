@@ -17,7 +17,7 @@ afterEach(async () => {
   recorded.stop();
 });
 
-/** Delivers a change that was sent in a trace of its own. */
+/** Delivers a change with a separate trace. */
 function deliver(entry: ReturnType<typeof flagEntry>): void {
   edge.holder.apply(entry, startMessaging("process", { destination: "entry", parent: null }));
 }

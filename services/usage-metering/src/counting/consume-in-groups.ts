@@ -59,7 +59,7 @@ export function consumeInGroups<Message>(options: {
 
 type Received<Message> = { message: Message; trace: TraceContext | undefined };
 
-/** Counts a group in one span, which links to the spans in which its messages were sent. */
+/** Counts a group in one span, with links to the spans that sent its messages. */
 function countTraced<Message>(
   destination: string,
   group: readonly Received<Message>[],

@@ -13,7 +13,7 @@ export type ClaimedDelivery = Delivering & {
   payload: string;
   /** Time that the delivery has waited for its first attempt; null for later attempts. */
   waitedMs: number | null;
-  /** The trace context in which the event was received; null without traces. */
+  /** Context of the span that received the event; null without traces. */
   traceparent: string | null;
   tracestate: string | null;
   /** Number of attempts before this one. */
