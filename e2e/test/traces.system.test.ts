@@ -171,6 +171,11 @@ describe("given a system whose processes send traces to a collector", () => {
         attributes: { "server.address": "127.0.0.1", "http.response.status_code": 200 },
       });
     stream.close();
+    const metrics = await fetch(`${system.edges[0]?.process.metricsUrl}/metrics`);
+    expect(metrics.headers.get("content-type")).toMatch(/^application\/openmetrics-text/);
+    expect(await metrics.text()).toMatch(
+      new RegExp(`^halyard_change_propagation_seconds_bucket.* # \\{trace_id="${traceId}"\\}`, "m"),
+    );
     const [continued] = receiver.requests.filter(({ path }) => path === "/with");
     expect(attempts.map(({ spanId }) => `00-${traceId}-${spanId}-01`)).toContain(
       continued?.headers.traceparent,
