@@ -97,6 +97,23 @@ describe("with traces", () => {
     });
   });
 
+  it("sends headers and attributes that were read from files, and ignores empty variables", async () => {
+    process.env.OTEL_RESOURCE_ATTRIBUTES = "";
+    const collector = await startCollector();
+    begun.push(collector.close);
+    const config = {
+      ...defaults,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: "x-token=a%20secret",
+      OTEL_SERVICE_NAME: "another name",
+    };
+    await startTracing("tests", config);
+    startSpan("work")?.end();
+    await stopTracing();
+    expect(collector.requests[0]?.headers["x-token"]).toBe("a secret");
+    expect(collector.spans()).toMatchObject([{ service: "another name" }]);
+  });
+
   it("gives nested work the current span as the parent, also after a wait", async () => {
     const end = await begin();
     await inSpan(startSpan("outer"), async () => {
