@@ -1,14 +1,13 @@
-import { once } from "node:events";
 import { readdirSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import {
+  type Collector,
   call,
   type EventStream,
   eventually,
   openEventStream,
   type Receiver,
   type ServiceProcess,
+  startCollector,
   startReceiver,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -57,8 +56,7 @@ const webhookSecret = createMarks().next();
 const secrets: string[] = [webhookSecret];
 
 describe("given a system that logs everything, and requests with marked users", () => {
-  let collector: Server;
-  let collected = 0;
+  let collector: Collector;
   let receiver: Receiver;
   let system: System;
   let gateway: ServiceProcess;
@@ -72,11 +70,7 @@ describe("given a system that logs everything, and requests with marked users", 
   const sources = new Map<string, Source[]>();
 
   beforeAll(async () => {
-    collector = createServer((_request, response) => {
-      collected += 1;
-      response.end();
-    }).listen(0, "127.0.0.1");
-    await once(collector, "listening");
+    collector = await startCollector();
     receiver = await startReceiver();
     system = await startSystem({
       managements: 1,
@@ -105,19 +99,16 @@ describe("given a system that logs everything, and requests with marked users", 
   afterAll(async () => {
     await system?.close();
     await receiver?.close();
-    collector?.close();
+    await collector?.close();
   });
 
-  /**
-   * Lets every process log everything, and sets the variables with which a tracing library would find the collector.
-   */
+  /** Lets every process log everything, and send its traces to the collector. */
   function traceSettings(directory: string): Settings {
-    const { port } = collector.address() as AddressInfo;
     const everywhere = {
       LOG_LEVEL: "trace",
       TMPDIR: directory,
       HOME: directory,
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      ...collector.environment,
       OTEL_TRACES_EXPORTER: "otlp",
       OTEL_LOGS_EXPORTER: "otlp",
       OTEL_METRICS_EXPORTER: "otlp",
@@ -406,6 +397,8 @@ describe("given a system that logs everything, and requests with marked users", 
     log("the log of usage metering", system.meterings[0]);
     log("the log of the gateway", gateway);
     log("the log of the edge", edge.process);
+    const traces = collector.requests.map(({ path, raw }) => ({ name: path, content: `${raw}` }));
+    sources.set("the traces", traces);
     sources.set("the tables of PostgreSQL", await databaseRows(system.sql));
     sources.set("the streams of NATS", await streamMessages(system.nats.url));
     sources.set("the traffic of NATS", captured.sources());
@@ -437,9 +430,9 @@ describe("given a system that logs everything, and requests with marked users", 
       expect(process.log()).not.toMatch(/"level":"(error|fatal)"/);
   });
 
-  it("has written no file except the disk cache, and sent nothing to the collector", () => {
+  it("has written no file except the disk cache, and sent nothing but traces to the collector", () => {
     expect(readdirSync(system.directory)).toEqual(["edge-1.cache"]);
-    expect(collected).toBe(0);
+    expect(new Set(collector.requests.map(({ path }) => path))).toEqual(new Set(["/v1/traces"]));
   });
 
   /** Sources, each with a text that must be found in it. It is the plant, unless the plant cannot be there. */
@@ -452,6 +445,7 @@ describe("given a system that logs everything, and requests with marked users", 
     ["the requests to the receiver", () => flagKey],
     ["the log of the gateway", () => plant],
     ["the log of the edge", () => edge.url],
+    ["the traces", () => "usage.recorded"],
     ["the tables of PostgreSQL", () => plant],
     ["the streams of NATS", () => plant],
     ["the traffic of NATS", () => plant],

@@ -145,6 +145,15 @@ export function describeWebhooks(given: () => DashboardSystem): void {
     expect([standardAccepts(secret), standardAccepts(next)]).toEqual([true, true]);
   });
 
+  it("lets a webhook continue traces", async () => {
+    expect((await ask(webhookUrl())).trace_context).toBe(false);
+    await button("Edit").click();
+    await page.getByText("Continue traces").click();
+    await button("Save").click();
+    await page.getByText("Release notes is saved.").waitFor();
+    expect((await ask(webhookUrl())).trace_context).toBe(true);
+  });
+
   it("does not replace the edit of another person without asking", async () => {
     await button("Edit").click();
     await page.getByRole("textbox", { name: "URL" }).fill(`${receiver.url}/mine`);

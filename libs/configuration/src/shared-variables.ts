@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { flagEventsStream } from "@halyard/contracts";
 import { z } from "zod";
 import { readEnvironment, variable } from "./environment.ts";
+import { tracingVariables } from "./tracing-variables.ts";
 
 /** Environment variables of every service, to be spread into its schema. */
 const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -302,7 +303,7 @@ export function keyRate(config: { KEY_REQUESTS_PER_SECOND: number; KEY_REQUESTS_
   return { requestsPerSecond: config.KEY_REQUESTS_PER_SECOND, burst: config.KEY_REQUESTS_BURST };
 }
 
-export const sharedVariables = { ...listenVariables, ...natsVariables };
+export const sharedVariables = { ...listenVariables, ...natsVariables, ...tracingVariables };
 
 /** The settings of the listening address and of its clients. */
 export type ListenConfig = {

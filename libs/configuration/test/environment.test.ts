@@ -46,6 +46,12 @@ describe("given an environment", () => {
       TRUSTED_PROXIES: [],
       MAX_CONNECTIONS: 20_000,
       MAX_CONNECTIONS_PER_ADDRESS: 10_000,
+      OTEL_TRACES_EXPORTER: "otlp",
+      OTEL_SDK_DISABLED: false,
+      OTEL_TRACES_SAMPLER: "parentbased_always_on",
+      OTEL_TRACES_SAMPLER_ARG: 1,
+      OTEL_BSP_SCHEDULE_DELAY: 5_000,
+      OTEL_BSP_MAX_QUEUE_SIZE: 2_048,
     });
   });
 

@@ -244,6 +244,20 @@ export function entryKey(address: EntryAddress): string {
   }
 }
 
+const entryTemplates: Readonly<Record<EntryKind, string>> = {
+  plans: plansKey,
+  organization: "{organization_id}.organization",
+  project: "{organization_id}.project.{project_id}",
+  environment: "{organization_id}.environment.{environment_id}",
+  key: "{organization_id}.key.{key_id}",
+  flag: "{organization_id}.flag.{environment_id}.{flag_id}",
+  audience: "{organization_id}.audience.{project_id}.{audience_id}",
+  chunk: "{organization_id}.chunk.{audience_id}.{sha256}",
+};
+
+/** Returns the key of the entries of a kind, with placeholders. */
+export const entryTemplate = (kind: EntryKind): string => entryTemplates[kind];
+
 /**
  * Returns whether management signs an entry: those of API keys and of the plans, and deletions of environments, projects
  * and organizations, which end API keys and make services remove rows.

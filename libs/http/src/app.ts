@@ -1,3 +1,4 @@
+import { isTracing } from "@halyard/tracing";
 import {
   type FastifyInstance,
   type FastifyReply,
@@ -24,6 +25,7 @@ import { requestDurations } from "./request-durations.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
 import { logRejected, recordRequests, recordUnmatched } from "./request-record.ts";
+import { traceRequests } from "./request-spans.ts";
 import { pathAndQueryOf } from "./request-target.ts";
 
 export type App = FastifyInstance;
@@ -142,6 +144,7 @@ export function createApp(options: AppOptions): App {
     const present = route.onRequest ?? [];
     route.onRequest = [beginAnswer, ...(Array.isArray(present) ? present : [present])];
   });
+  if (isTracing()) traceRequests(app);
   answerFailures(app, { recording, isOutage: options.isOutage });
   return app;
 }

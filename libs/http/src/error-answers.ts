@@ -5,6 +5,7 @@ import { createProblem, type Problem } from "./answer.ts";
 import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
 import { appSettings } from "./app-settings.ts";
 import { BodyError, bodyTooLarge, notJson } from "./json-body.ts";
+import { traceFieldsOf } from "./request-spans.ts";
 import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
 
 export const jsonType = "application/json; charset=utf-8";
@@ -112,7 +113,8 @@ export function answerError(
   if (reply.getHeader("connection") === "close" && !draining) reply.removeHeader("connection");
   const problem = problemOf(error, request, isOutage);
   const { id, method } = request;
-  const context = { request_id: id, err: error, method, route: request.routeOptions.url };
+  const about = { request_id: id, ...traceFieldsOf(request) };
+  const context = { ...about, err: error, method, route: request.routeOptions.url };
   if (problem === undefined) logger.error(context, "request failed");
   else if (problem.rejected === "SERVER_002") logger.warn(context, "request not served");
   sendProblem(reply, problem ?? createProblem("SERVER_001", "Something went wrong on our side"));

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { lowestErrorStatus, type RequestLog } from "./limit-error-lines.ts";
 import type { RequestDurations } from "./request-durations.ts";
+import { traceFieldsOf } from "./request-spans.ts";
 import { pathOf } from "./request-target.ts";
 
 /** Label of requests that match no route. Their paths are no labels, because clients choose them. */
@@ -31,6 +32,7 @@ function record({ durations, logger, requestLog }: RecordOptions, facts: Facts):
     path: pathOf(request.raw.url ?? ""),
     status,
     duration_ms: Math.round(reply.elapsedTime * 1_000) / 1_000,
+    ...traceFieldsOf(request),
   };
   logger.info(line, "request");
 }

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { defaultCacheHeadersOf, isEventStream, type RouteContract } from "@halyard/contracts";
+import { withSpan } from "@halyard/tracing";
 import type { FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from "fastify";
 import type { z } from "zod";
 import { type Answer, createProblem, isProblem, type Problem } from "./answer.ts";
@@ -14,6 +15,7 @@ import { jsonType, sendProblem } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 import { rejectMalformed } from "./malformed-http.ts";
 import { stringify } from "./raw-json.ts";
+import { spanOf } from "./request-spans.ts";
 import { acceptStreams } from "./streamed-body.ts";
 
 /** The parts of a request, beside its validated input, that a handler can use. */
@@ -199,7 +201,9 @@ function stepsOf<
     config: { measured: !isEventStream(contract) },
     onRequest: admit,
     handler: (request, reply) =>
-      whileAdmitted((request as AdmittedRequest)[admissionKey], () => respond(request, reply)),
+      withSpan(spanOf(request), () =>
+        whileAdmitted((request as AdmittedRequest)[admissionKey], () => respond(request, reply)),
+      ),
   };
 }
 

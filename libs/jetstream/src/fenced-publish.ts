@@ -1,5 +1,6 @@
+import type { TraceContext } from "@halyard/tracing";
 import type { JetStreamClient } from "@nats-io/jetstream";
-import { signatureHeaders } from "./message-signatures.ts";
+import { messageHeaders } from "./message-headers.ts";
 import { publishOnce } from "./publish-once.ts";
 
 /**
@@ -20,6 +21,8 @@ export type OutgoingMessage = {
   messageId?: string;
   /** The signature of the message, if its stream has signed messages. */
   signature?: string | undefined;
+  /** Context of the span that sends the message. */
+  trace?: TraceContext | undefined;
   /** Messages with the same value are stored in order, even if another client writes to the stream. */
   entity?: string;
 };
@@ -75,7 +78,7 @@ async function publishRun(
       publishOnce(client, message.subject, message.payload, {
         ...(message.messageId === undefined ? {} : { msgID: message.messageId }),
         expect: { lastSequence: lastSequence + index },
-        ...signatureHeaders(message.signature),
+        ...messageHeaders(message),
       }),
     ),
   );

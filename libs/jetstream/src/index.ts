@@ -13,6 +13,7 @@ export {
   type StreamReader,
 } from "./follow-stream.ts";
 export { keepStreams } from "./keep-streams.ts";
+export { messageHeaders, traceOf } from "./message-headers.ts";
 export {
   createMessageSigner,
   createMessageVerifier,
@@ -25,7 +26,7 @@ export { createDeadLetterReader, type DeadLetters } from "./newest-dead-letters.
 export { findNewest } from "./newest-value.ts";
 export { parseJson } from "./parse-json.ts";
 export type { QueueMessage, Verdict } from "./process-message.ts";
-export { publishOnce, publishSigned } from "./publish-once.ts";
+export { publishOnce, publishSigned, publishTraced } from "./publish-once.ts";
 export type { StreamMessage } from "./push-message.ts";
 export { createQueueMetrics, type QueueMetrics } from "./queue-metrics.ts";
 export { readMessageIds, readPage } from "./read-tail.ts";

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { type SigningService, writersOf } from "@halyard/contracts";
-import { headers, type MsgHdrs } from "@nats-io/transport-node";
+import type { MsgHdrs } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { createSigner, hasSignature, publicKeysById } from "./signer.ts";
 
@@ -12,7 +12,7 @@ import { createSigner, hasSignature, publicKeysById } from "./signer.ts";
  * The signature covers a purpose, the subject, the message id (empty without one) and the payload. A copy under
  * another subject is invalid. A copy of the whole message is a repetition, which has no effect.
  */
-const signatureHeader = "Halyard-Signature";
+export const signatureHeader = "Halyard-Signature";
 const messageIdHeader = "Nats-Msg-Id";
 /** The message id in a dead letter, which has another message id. */
 const originalIdHeader = "Halyard-Message-Id";
@@ -31,14 +31,6 @@ export function createMessageSigner(privateKey: KeyObject | undefined): SignMess
   if (privateKey === undefined) return async () => undefined;
   const signer = createSigner(privateKey);
   return (message) => signer.sign(signedBytes(message));
-}
-
-/** Returns the headers of a message that carry its signature. */
-export function signatureHeaders(signature: string | undefined): { headers?: MsgHdrs } {
-  if (signature === undefined) return {};
-  const signed = headers();
-  signed.set(signatureHeader, signature);
-  return { headers: signed };
 }
 
 type ReceivedMessage = { subject: string; payload: Uint8Array; headers?: MsgHdrs | undefined };

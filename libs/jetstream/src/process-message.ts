@@ -1,11 +1,19 @@
 import type { SigningService } from "@halyard/contracts";
 import { backoffMs, pause } from "@halyard/timing";
+import {
+  currentSpan,
+  inSpan,
+  type Span,
+  startMessaging,
+  type TraceContext,
+} from "@halyard/tracing";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { publishDeadLetter } from "./dead-letter.ts";
 import { failureName } from "./failures.ts";
+import { traceOf } from "./message-headers.ts";
 import type { Origin, VerifyMessage } from "./message-signatures.ts";
 import type { MessageInWork, Settlement } from "./messages-in-work.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
@@ -21,6 +29,8 @@ export type QueueMessage = {
   streamCreatedAt: string;
   /** The service that signed the message. Undefined in a queue without signatures, or in development without keys. */
   writer: SigningService | undefined;
+  /** Context of the span that sent the message. Undefined without traces. */
+  trace: TraceContext | undefined;
 };
 
 export type Verdict =
@@ -46,6 +56,8 @@ export type HandlerOptions = {
    * called again for the same message, and the end of outages is awaited.
    */
   onRetriesExhausted?(message: QueueMessage, error: unknown): Promise<void>;
+  /** The handler begins a span for each batch, so single messages have none. */
+  inBatches?: boolean;
   metrics: QueueMetrics;
   logger: Logger;
 };
@@ -69,14 +81,34 @@ export async function processMessage(
   options: ProcessingOptions,
   inWork: MessageInWork,
 ): Promise<Settlement> {
-  const { subject: queue, metrics } = options;
   const origin = originOf(options, inWork);
   // Consumers have no right to dead-letter under a foreign subject.
   if (origin === "foreign") return dropForeign(options, inWork);
+  return inSpan(startProcessing(options, inWork), () => reachSettlement(options, inWork, origin));
+}
+
+/** Begins the span of a message that was sent in a span. */
+function startProcessing(
+  { inBatches = false }: ProcessingOptions,
+  { delivery }: MessageInWork,
+): Span | undefined {
+  const parent = inBatches ? undefined : traceOf(delivery.headers);
+  if (parent === undefined) return undefined;
+  const messageId = delivery.headers?.get("Nats-Msg-Id") || undefined;
+  return startMessaging("process", { destination: delivery.subject, messageId, parent });
+}
+
+async function reachSettlement(
+  options: ProcessingOptions,
+  inWork: MessageInWork,
+  origin: Exclude<Origin, "foreign">,
+): Promise<Settlement> {
+  const { subject: queue, metrics } = options;
   const verdict =
     origin === "forged" ? forgedVerdict : await reachVerdict(options, inWork, origin.writer);
   if (verdict === "cancelled") return "release";
   if (verdict === "later") return "later";
+  if (verdict !== "done") currentSpan()?.fail("dead_letter");
   if (verdict !== "done" && !(await deadLetter(options, inWork, verdict.deadLetter)))
     return "release";
   // On a lost connection the acknowledgement would be lost, and the message would be delivered again.
@@ -114,9 +146,10 @@ async function reachVerdict(
   writer: SigningService | undefined,
 ): Promise<Verdict | "cancelled"> {
   const { handle, onRetriesExhausted, isOutage, logger, streamCreatedAt } = options;
-  const { subject, data: payload, info } = inWork.delivery;
+  const { subject, data: payload, info, headers } = inWork.delivery;
   const { streamSequence: sequence, deliveryCount: deliveries } = info;
-  const message = { subject, payload, sequence, deliveries, streamCreatedAt, writer };
+  const received = { subject, payload, trace: traceOf(headers) };
+  const message = { ...received, sequence, deliveries, streamCreatedAt, writer };
   const handled = await attempt(() => handle(message), isOutage, options, inWork);
   if (handled === "cancelled") return "cancelled";
   if ("result" in handled) return handled.result;

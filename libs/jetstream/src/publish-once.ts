@@ -1,5 +1,7 @@
+import { inSpan, startMessaging } from "@halyard/tracing";
 import type { JetStreamClient, JetStreamPublishOptions, PubAck } from "@nats-io/jetstream";
-import { type SignMessage, signatureHeaders } from "./message-signatures.ts";
+import { messageHeaders } from "./message-headers.ts";
+import type { SignMessage } from "./message-signatures.ts";
 
 /** The broker acknowledges within milliseconds. After this time the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
@@ -24,9 +26,20 @@ export async function publishSigned(
   sign: SignMessage,
   message: { subject: string; payload: string; messageId?: string },
 ): Promise<PubAck> {
-  const { subject, payload, messageId } = message;
-  return publishOnce(client, subject, payload, {
-    ...(messageId === undefined ? {} : { msgID: messageId }),
-    ...signatureHeaders(await sign(message)),
-  });
+  return publishTraced(client, { ...message, signature: await sign(message) });
+}
+
+/** Publishes a message with a span. The subject contains no ids, because it is a part of the span's name. */
+export function publishTraced(
+  client: JetStreamClient,
+  message: { subject: string; payload: string; messageId?: string; signature?: string | undefined },
+): Promise<PubAck> {
+  const { subject, payload, messageId, signature } = message;
+  const span = startMessaging("send", { destination: subject, messageId });
+  return inSpan(span, () =>
+    publishOnce(client, subject, payload, {
+      ...(messageId === undefined ? {} : { msgID: messageId }),
+      ...messageHeaders({ signature, trace: span?.context }),
+    }),
+  );
 }

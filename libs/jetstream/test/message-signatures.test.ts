@@ -3,11 +3,11 @@ import { privateKeyOf } from "@halyard/testing";
 import { describe, expect, it } from "@jest/globals";
 import { headers } from "@nats-io/transport-node";
 import { pino } from "pino";
+import { messageHeaders } from "../src/message-headers.ts";
 import {
   createMessageSigner,
   createMessageVerifier,
   type SignMessage,
-  signatureHeaders,
 } from "../src/message-signatures.ts";
 
 const keys = {
@@ -32,7 +32,7 @@ type Message = { subject: string; payload: string; messageId?: string };
 
 /** Signs one message, and returns what arrives if another message is stored with the signature. */
 async function received(sign: SignMessage, signed: Message, stored: Message = signed) {
-  const { headers: carried = headers() } = signatureHeaders(await sign(signed));
+  const { headers: carried = headers() } = messageHeaders({ signature: await sign(signed) });
   if (stored.messageId !== undefined) carried.set("Nats-Msg-Id", stored.messageId);
   return { subject: stored.subject, payload: Buffer.from(stored.payload), headers: carried };
 }

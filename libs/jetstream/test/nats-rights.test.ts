@@ -38,7 +38,7 @@ import {
   ensureStreams,
   publishSigned,
 } from "../src/index.ts";
-import { signatureHeaders } from "../src/message-signatures.ts";
+import { messageHeaders } from "../src/message-headers.ts";
 import { readStream } from "../src/read-stream.ts";
 
 /**
@@ -379,7 +379,7 @@ describe("a service that delivers a forged message to the stream of another one"
       const text = JSON.stringify({ by: service });
       const isSigner = service in signers;
       const sign = isSigner ? testMessageSigner(service as SigningService) : signNothing;
-      const options = signatureHeaders(await sign({ subject: target, payload: text }));
+      const options = messageHeaders({ signature: await sign({ subject: target, payload: text }) });
       const buckets = [`${quotaBucket.subjectPrefix}any`, `${snapshotBucket.subjectPrefix}a.key.a`];
       // Anybody may have stored them, because replies to requests can be stored in a bucket.
       for (const subject of [...buckets, `${snapshotBucket.subjectPrefix}complete`])

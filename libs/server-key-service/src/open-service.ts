@@ -16,6 +16,7 @@ import {
 import { openDatabase } from "@halyard/postgres";
 import { createLogger, createMetrics, runService, type ServiceOptions } from "@halyard/service";
 import { createDeletions } from "@halyard/snapshot";
+import { startTracing } from "@halyard/tracing";
 import type { ServiceConfig } from "./variables.ts";
 import type { Workers } from "./workers.ts";
 
@@ -23,7 +24,8 @@ import type { Workers } from "./workers.ts";
  * Opens what every service with a PostgreSQL schema and server keys needs. The service adds its workers and its
  * application, and then runs.
  */
-export function openService(service: ServiceName, config: ServiceConfig) {
+export async function openService(service: ServiceName, config: ServiceConfig) {
+  await startTracing(service, config);
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const metrics = createMetrics({ service });
   const database = openDatabase({

@@ -1,5 +1,6 @@
 import type { LogLevel } from "@halyard/configuration";
-import { pathOf } from "@halyard/http";
+import { maskKeys, pathOf } from "@halyard/http";
+import { isTracing, traceFields } from "@halyard/tracing";
 import { type DestinationStream, type LogFn, type Logger, pino, stdTimeFunctions } from "pino";
 import { describeError } from "./describe-error.ts";
 
@@ -39,7 +40,8 @@ export function createLogger(options: LoggerOptions): Logger {
     base: { service: options.service },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }), log: withDescribedErrors },
-    hooks: { logMethod: logWithMessage, streamWrite: withoutKeys },
+    hooks: { logMethod: logWithMessage, streamWrite: maskKeys },
+    ...(isTracing() && { mixin: () => traceFields() }),
     // Serializers are used instead of pino's redaction by path, because searching each line for headers below any field
     // would cost more than the rest of the line.
     serializers: {
@@ -51,13 +53,6 @@ export function createLogger(options: LoggerOptions): Logger {
   };
   // Without `sync`, lines written just before the end could be reordered or lost.
   return pino(settings, options.destination ?? pino.destination({ dest: 1, sync: true }));
-}
-
-/** Matches API keys of every kind, also damaged, shortened or percent-encoded ones. */
-const apiKeys = /(h[csr])(?:_|%5f)[\w%-]{16,}/gi;
-
-function withoutKeys(line: string): string {
-  return line.replace(apiKeys, "$1_[hidden]");
 }
 
 /** Describes errors under names other than `err` and `error`. Otherwise pino would write all of their members. */

@@ -1,5 +1,6 @@
 import { type ListenConfig, listenHost } from "@halyard/configuration";
 import { type App, appSettings } from "@halyard/http";
+import { onTracesLost, stopTracing } from "@halyard/tracing";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { limitConnections } from "./connection-limits.ts";
@@ -14,7 +15,8 @@ import { faultEvents } from "./start-or-exit.ts";
  * to its launcher closes. It therefore never outlives its launcher.
  *
  * It stops in this order: it is no longer ready; `drain` ends unbounded work, such as open streams; it accepts no new
- * connections and finishes open requests; it releases the resources in `close`, the last one first; it exits with 0. A
+ * connections and finishes open requests; it releases the resources in `close`, the last one first; it sends the
+ * last traces; it exits with 0. A
  * second signal has no effect. If this takes longer than the time-out, it exits with 1.
  */
 export type ServiceOptions = {
@@ -49,6 +51,7 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
   limitConnections(app.server, config, options.metrics);
   registerHealth(app, readiness);
   exitOnFaults(logger);
+  onTracesLost((err) => logger.warn({ err }, "traces could not be sent"));
   const metricsServer = await startMetricsServer({
     host,
     port: config.METRICS_PORT,
@@ -67,6 +70,7 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
   const stopOnce = async () => {
     settings.draining = true;
     await releaseAll([
+      stopTracing,
       metricsServer.close,
       ...options.close,
       () => closeApp(app),

@@ -18,7 +18,9 @@ import {
   type StreamMessage,
   type StreamReader,
   streamPosition,
+  traceOf,
 } from "@halyard/jetstream";
+import type { TraceContext } from "@halyard/tracing";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -42,8 +44,11 @@ export type SnapshotPart = {
 export type SnapshotFollower = {
   /** Begins a full read. The current state stays in use until the read is finished. */
   beginRead(): SnapshotRead;
-  /** Receives one entry. Versions decide, because entries may be repeated or late. */
-  apply(entry: SnapshotEntry): void;
+  /**
+   * Receives one entry. Versions decide, because entries may be repeated or late. `trace` is the context of
+   * the span that sent the entry; undefined without traces.
+   */
+  apply(entry: SnapshotEntry, trace?: TraceContext): void;
   /** Receives the entries that the state lacked after an interruption. By default each one is applied. */
   resume?(epoch: string, entries: readonly SnapshotEntry[]): void;
   /**
@@ -155,7 +160,7 @@ function beginReading(options: {
       revision = Math.max(revision, message.sequence);
       const entry = message.sequence < firstSequence ? undefined : decode(message, follower);
       if (entry !== undefined && read !== undefined) read.take(entry);
-      else if (entry !== undefined) follower.apply(entry);
+      else if (entry !== undefined) follower.apply(entry, traceOf(message.headers));
       if (read === undefined) follower.reached?.({ epoch, revision });
     },
     caughtUp() {

@@ -1,6 +1,7 @@
 export { testBackends } from "./backends.ts";
 export { type Called, type CallOptions, call } from "./call.ts";
 export { type Certificates, makeCertificates } from "./certificates.ts";
+export { type CollectedSpan, type Collector, startCollector } from "./collector.ts";
 export { type EventStream, openEventStream, type StreamEvent } from "./event-stream.ts";
 export { eventually } from "./eventually.ts";
 export { type ClusterNode, type NatsCluster, startNatsCluster } from "./nats-cluster.ts";
@@ -9,6 +10,7 @@ export { type NatsProxy, startNatsProxy } from "./nats-proxy.ts";
 export { once } from "./once.ts";
 export { readComplete, readEpoch } from "./read-complete.ts";
 export { type ReceivedRequest, type Receiver, startReceiver } from "./receiver.ts";
+export { type RecordedSpan, recordSpans } from "./recorded-spans.ts";
 export { recordedStatements, scansOf } from "./recorded-statements.ts";
 export { type RestartablePostgres, startRestartablePostgres } from "./restartable-postgres.ts";
 export { restoreMessagesAfter } from "./restore-messages.ts";

@@ -13,6 +13,7 @@ import { createMessageSigner, createMessageVerifier } from "@halyard/jetstream";
 import { createCallers, createPeopleDirectory, createPlaces } from "@halyard/people";
 import { type Database, openDatabase, type Sql } from "@halyard/postgres";
 import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
+import { startTracing } from "@halyard/tracing";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
@@ -119,6 +120,7 @@ const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error))
 
 await startOrExit(async () => {
   const config = readConfig();
+  await startTracing("management", config);
   const logger = createLogger({ service: "management", level: config.LOG_LEVEL });
   const metrics = createMetrics({ service: "management" });
   const database = openOwnDatabase(config, logger);
@@ -146,13 +148,12 @@ await startOrExit(async () => {
     ...{ ...directories, ...signed },
     ...shared,
   });
-  const { wakeRelay, effects, awaitPeople } = workers;
-  const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects, awaitPeople });
+  const writer = createWriter({ ...workers, sql, newId: uuidv7 });
   const background = startBackgroundWork(config, {
     ...shared,
     writer,
     // Has no effects, because no request waits for the removal of an expired key.
-    unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
+    unawaitedWriter: createWriter({ wakeRelay: workers.wakeRelay, sql, newId: uuidv7 }),
   });
   const limits = createKeyLimits(keyRate(config));
   const parts = { sql, workers, limits, groupsOrganizations, ...directories };

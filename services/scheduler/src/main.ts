@@ -11,7 +11,7 @@ import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
-  const service = openService("scheduler", config);
+  const service = await openService("scheduler", config);
   const { hasEnded } = service.keys;
   const flags = createFlagDirectory({ now: Date.now, hasEnded });
   const workers = startWorkers({

@@ -5,7 +5,8 @@ import type { EdgeParts } from "./http/edge-parts.ts";
 import type { EdgeMetrics } from "./metrics.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import { damagedChunks } from "./snapshot/snapshot.ts";
-import type { Pace, SnapshotUpdate } from "./snapshot/snapshot-holder.ts";
+import type { Pace, SnapshotUpdate, TracedEntry } from "./snapshot/snapshot-holder.ts";
+import { traceBroadcast } from "./streams/trace-broadcast.ts";
 
 /**
  * Applies each update of the holder's snapshot to everything that depends on it, within one turn of the event loop. The
@@ -60,10 +61,14 @@ export function applyUpdates(
     pace.addWork(monotonicMs() - beganMs);
     configurationTags.follow(update, viewChanges);
     const environmentIds = new Set([...changed.environments, ...idsOf(viewChanges)]);
-    for (const environmentId of environmentIds) openStreams.notify(environmentId);
+    const { traced = [] } = update;
+    for (const environmentId of environmentIds)
+      traceBroadcast(environmentId, traced, () => openStreams.notify(environmentId));
     const nowMs = parts.now();
-    for (const committedAtMs of oldestCommits(update.taken).values())
-      metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
+    for (const [id, committedAtMs] of oldestCommits(update.taken)) {
+      const seconds = Math.max(0, nowMs - committedAtMs) / 1_000;
+      metrics.observePropagation(seconds, traceOfCommit(traced, { id, committedAtMs }));
+    }
     for (const environmentId of environmentIds) parts.waiting.changed(environmentId);
     planGivingUp();
     logDamagedChunks(update, parts);
@@ -103,10 +108,31 @@ function updateKeys(
 function oldestCommits(taken: readonly SnapshotEntry[]): ReadonlyMap<string, number> {
   const oldest = new Map<string, number>();
   for (const { address, value } of taken) {
-    if (address.kind !== "flag" && address.kind !== "audience") continue;
-    const id = address.kind === "flag" ? address.environmentId : address.audienceId;
+    const id = changedId(address);
+    if (id === undefined) continue;
     const committedAtMs = Date.parse(value.committed_at);
     oldest.set(id, Math.min(oldest.get(id) ?? committedAtMs, committedAtMs));
   }
   return oldest;
 }
+
+/** Returns the id of the environment or audience that an entry changes. */
+function changedId(address: SnapshotEntry["address"]): string | undefined {
+  if (address.kind === "flag") return address.environmentId;
+  return address.kind === "audience" ? address.audienceId : undefined;
+}
+
+/** Returns the trace of a commit, if it is sent to a collector. */
+function traceOfCommit(
+  traced: readonly TracedEntry[],
+  { id, committedAtMs }: { id: string; committedAtMs: number },
+): string | undefined {
+  return traced.find(
+    ({ entry: { address, value }, span }) =>
+      changedId(address) === id &&
+      Date.parse(value.committed_at) === committedAtMs &&
+      span.context.traceparent.endsWith(sampledFlags),
+  )?.span.traceId;
+}
+
+const sampledFlags = "-01";

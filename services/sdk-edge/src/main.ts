@@ -8,6 +8,7 @@ import {
   runService,
   startOrExit,
 } from "@halyard/service";
+import { startTracing } from "@halyard/tracing";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Registry } from "prom-client";
 import { openSlots } from "./admission/open-slots.ts";
@@ -23,6 +24,7 @@ import { startUsage } from "./usage/start-usage.ts";
 await startOrExit(async () => {
   const config = readConfig();
   const service = "sdk-edge";
+  await startTracing(service, config);
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const registry = createMetrics({ service });
   const connection = openNatsConnection({ nats: natsServers(config), metrics: registry, logger });

@@ -1,3 +1,4 @@
+import { isTracing } from "@halyard/tracing";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { CostlyEvaluations } from "./admission/costly-evaluations.ts";
 import type { AnswerCounts } from "./http/answer-counts.ts";
@@ -12,9 +13,9 @@ import type { StreamRegistry } from "./streams/stream-registry.ts";
 export type EdgeMetrics = {
   /**
    * Observes the time from the commit of a change until its event is written to the open streams. Streams with a
-   * context and streams of rules may follow in later slices.
+   * context and streams of rules may follow in later slices. The trace of the change becomes the exemplar.
    */
-  observePropagation(seconds: number): void;
+  observePropagation(seconds: number, traceId: string | undefined): void;
 };
 
 /** From the delay of an edge next to the database, to that of a short outage. */
@@ -39,8 +40,17 @@ export function registerEdgeMetrics(options: {
     help: "Time from the commit of a change until its event is written to the open streams. Streams with a context and streams of rules may follow later.",
     buckets: propagationBucketsSeconds,
     registers: [options.registry],
+    enableExemplars: isTracing(),
   });
-  return { observePropagation: (seconds) => propagation.observe(seconds) };
+  if (!isTracing()) return { observePropagation: (seconds) => propagation.observe(seconds) };
+  return {
+    observePropagation: (value, traceId) =>
+      propagation.observe({
+        value,
+        labels: {},
+        ...(traceId !== undefined && { exemplarLabels: { trace_id: traceId } }),
+      }),
+  };
 }
 
 function registerSnapshotMetrics(options: {

@@ -10,7 +10,7 @@ import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
-  const service = openService("usage-metering", config);
+  const service = await openService("usage-metering", config);
   const directory = createDirectory();
   const usageMetrics = createUsageMetrics(service.metrics);
   const shared = { ...service, directory, openStreams: createOpenStreams(), usageMetrics };

@@ -15,7 +15,7 @@ import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {
   const config = readConfig();
-  const service = openService("webhook-dispatcher", config);
+  const service = await openService("webhook-dispatcher", config);
   const isProduction = config.HALYARD_MODE === "production";
   const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE_TARGETS;
   const rules = chooseTargetRules({ isProduction, allowPrivate, logger: service.logger });

@@ -63,6 +63,7 @@ describe("creating a webhook", () => {
       url: given.url,
       events: ["flag.created", "flag_state.updated"],
       enabled: true,
+      trace_context: false,
       has_secret: true,
       version: 1,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -77,6 +78,12 @@ describe("creating a webhook", () => {
   it("accepts a disabled webhook without a secret", async () => {
     const { body } = await newWebhook({ enabled: false, secret: null });
     expect(body).toMatchObject({ enabled: false, has_secret: false });
+  });
+
+  it("accepts a webhook that continues traces", async () => {
+    const { path, body } = await newWebhook({ trace_context: true });
+    expect(body.trace_context).toBe(true);
+    expect((await get(path)).body.trace_context).toBe(true);
   });
 
   it("rejects a name that exists in the project, but not one of another project", async () => {

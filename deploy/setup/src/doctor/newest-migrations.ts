@@ -2,6 +2,6 @@
 export const newestMigrations = {
   management: "0038_keys_that_end",
   scheduler: "0008_send_again",
-  webhooks: "0007_erased_users",
+  webhooks: "0008_trace_context",
   usage: "0005_variations_and_readers",
 } as const;

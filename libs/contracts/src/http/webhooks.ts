@@ -40,6 +40,12 @@ const Secret = z
     "must be 1 to 256 bytes of UTF-8. Deliveries are signed with it, and no response contains it",
   );
 
+const traceContext = z
+  .boolean()
+  .describe(
+    "Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces",
+  );
+
 export const Webhook = z.strictObject({
   id: Id,
   project_id: Id,
@@ -47,6 +53,7 @@ export const Webhook = z.strictObject({
   url: z.string(),
   events: z.array(EventName),
   enabled: z.boolean(),
+  trace_context: traceContext,
   has_secret: z.boolean(),
   version: z
     .int()
@@ -62,6 +69,7 @@ export const CreateWebhook = z.strictObject({
   events: Events,
   secret: Secret.nullable().optional(),
   enabled: z.boolean().optional(),
+  trace_context: traceContext.optional(),
 });
 export type CreateWebhook = z.infer<typeof CreateWebhook>;
 
@@ -80,6 +88,7 @@ export const UpdateWebhook = z
         "Seconds during which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret`",
       ),
     enabled: z.boolean().optional(),
+    trace_context: traceContext.optional(),
   })
   .meta({
     if: { required: ["secret"], properties: { secret: { type: "string" } } },

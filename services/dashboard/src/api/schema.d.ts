@@ -2146,6 +2146,8 @@ export interface components {
             events: components["schemas"]["EventName"][];
             secret?: string | null;
             enabled?: boolean;
+            /** @description Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
+            trace_context?: boolean;
         };
         Delivery: {
             /** Format: uuid */
@@ -3686,6 +3688,8 @@ export interface components {
             /** @description Seconds during which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret` */
             secret_overlap_seconds?: number;
             enabled?: boolean;
+            /** @description Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
+            trace_context?: boolean;
         };
         Usage: {
             plan: string;
@@ -3836,6 +3840,8 @@ export interface components {
             url: string;
             events: components["schemas"]["EventName"][];
             enabled: boolean;
+            /** @description Deliveries have the headers `traceparent` and `tracestate` (W3C Trace Context), if this installation has traces */
+            trace_context: boolean;
             has_secret: boolean;
             /** @description Starts at 1 and rises with each change, also of the secret. The ETag contains it */
             version: number;

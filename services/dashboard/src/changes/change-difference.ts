@@ -23,6 +23,7 @@ const labels: Readonly<Record<string, string>> = {
   events: "Events",
   enabled: "State",
   has_secret: "Secret",
+  trace_context: "Continues traces",
   user_id: "Owner",
   environment_only: "Only this environment",
   expires_at: "Expires",

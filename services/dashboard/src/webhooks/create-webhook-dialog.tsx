@@ -43,6 +43,7 @@ function CreateWebhookForm({ onCancel, onCreated }: CreateWebhookFormProps) {
     name: "",
     url: "",
     events: eventNames,
+    trace_context: false,
   });
   const choice = useSecretChoice();
   const { mutate, isPending, error } = useCreateWebhook();
@@ -52,7 +53,13 @@ function CreateWebhookForm({ onCancel, onCreated }: CreateWebhookFormProps) {
   const isShown = problem !== undefined && (problem.field !== "secret" || choice.kind === "own");
   const submit = () => {
     mutate(
-      { name: draft.name.trim(), url: draft.url.trim(), events: [...draft.events], secret },
+      {
+        name: draft.name.trim(),
+        url: draft.url.trim(),
+        events: [...draft.events],
+        trace_context: draft.trace_context,
+        secret,
+      },
       {
         onSuccess: (webhook) =>
           onCreated(webhook, choice.kind === "generated" ? choice.generated : undefined),

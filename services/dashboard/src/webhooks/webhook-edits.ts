@@ -1,23 +1,31 @@
 import type { UpdateWebhook, Webhook } from "../api/schema.d.ts";
 
-const fields = ["name", "url", "events"] as const;
+const fields = ["name", "url", "events", "trace_context"] as const;
 type Field = (typeof fields)[number];
 
-const labels: Readonly<Record<Field, string>> = { name: "Name", url: "URL", events: "Events" };
+const labels: Readonly<Record<Field, string>> = {
+  name: "Name",
+  url: "URL",
+  events: "Events",
+  trace_context: "Continues traces",
+};
 
 /** Returns a text for comparison and for people. The order of events has no meaning. */
-const textOf = (value: string | readonly string[] | undefined): string =>
-  value === undefined || typeof value === "string"
+function textOf(value: string | boolean | readonly string[] | undefined): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return value === undefined || typeof value === "string"
     ? (value ?? "").trim()
     : value.toSorted().join(", ");
+}
 
 /** Returns the edited fields whose value differs from the current one. */
 export function changedFields(draft: UpdateWebhook, current: Webhook): UpdateWebhook {
   const changed: UpdateWebhook = {};
-  const { name, url, events } = draft;
+  const { name, url, events, trace_context: traces } = draft;
   if (name !== undefined && textOf(name) !== current.name) changed.name = name.trim();
   if (url !== undefined && textOf(url) !== current.url) changed.url = url.trim();
   if (events !== undefined && textOf(events) !== textOf(current.events)) changed.events = events;
+  if (traces !== undefined && traces !== current.trace_context) changed.trace_context = traces;
   return changed;
 }
 

@@ -4,7 +4,12 @@ import { Checkbox, TextField } from "../ui/fields.tsx";
 import { eventNames, eventTexts, type WebhookField } from "./webhook-texts.ts";
 import styles from "./webhooks.module.css";
 
-export type WebhookDraft = { name: string; url: string; events: readonly EventName[] };
+export type WebhookDraft = {
+  name: string;
+  url: string;
+  events: readonly EventName[];
+  trace_context: boolean;
+};
 
 export const isComplete = ({ name, url, events }: WebhookDraft): boolean =>
   name.trim() !== "" && url.trim() !== "" && events.length > 0;
@@ -45,6 +50,12 @@ export function WebhookFields({ draft, onChange, problem }: WebhookFieldsProps) 
         onChange={(events) => onChange({ events })}
         error={errorOf("events")}
       />
+      <Checkbox
+        isSelected={draft.trace_context}
+        onChange={(isSelected) => onChange({ trace_context: isSelected })}
+      >
+        Continue traces: deliveries carry <code>traceparent</code>
+      </Checkbox>
     </>
   );
 }

@@ -11,7 +11,14 @@ export type StreamName = "events" | "snapshot";
  */
 export type QueueKind = "events" | "keys" | "flags";
 
-export type UnsentRow = { id: number; messageId: string; subject: string; payload: string };
+export type UnsentRow = {
+  id: number;
+  messageId: string;
+  subject: string;
+  payload: string;
+  traceparent: string | null;
+  tracestate: string | null;
+};
 
 /** Bounds of a batch: enough rows for few round trips, and few enough bytes for a broker to store in milliseconds. */
 type BatchBounds = { rows: number; bytes: number };
@@ -52,7 +59,7 @@ const selectBatch = `
     select row.*, row_number() over (partition by taken.queue order by row.id) as place
     from taken
     cross join lateral (
-      select id, message_id, subject, payload from outbox
+      select id, message_id, subject, payload, traceparent, tracestate from outbox
       where ${queue} >= taken.queue and ${queue} <= taken.queue
       order by ${queue}, id
       limit (select ceil($3::float / count(*)) from taken)
@@ -64,7 +71,7 @@ const selectBatch = `
     order by place, octet_length(payload), id
     limit $3::integer
   )
-  select id, message_id as "messageId", subject, payload,
+  select id, message_id as "messageId", subject, payload, traceparent, tracestate,
     (select queue from queues where number = $3::integer) as "lastQueue"
   from measured
   where bytes_before < $4::integer
@@ -122,12 +129,13 @@ const rangeOf: Readonly<Record<StreamName, readonly [string, string]>> = {
  * subquery: with a constant limit above the number of rows in outdated statistics, a plan could sort all unsent rows.
  */
 const selectAll = `
-  select id, message_id as "messageId", subject, fits, case when fits then payload end as payload
+  select id, message_id as "messageId", subject, traceparent, tracestate, fits,
+    case when fits then payload end as payload
   from (
     select *, count(*) over () < $3::integer and sum(octet_length(payload)) over () <= $4::integer
       as fits, row_number() over () as place
     from (
-      select id, message_id, subject, payload from outbox
+      select id, message_id, subject, payload, traceparent, tracestate from outbox
       where ${queue} > $1 and ${queue} < $2
       order by ${queue}, id
       limit (select $3::integer)

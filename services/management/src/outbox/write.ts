@@ -2,6 +2,7 @@ import { entryKey, type PeopleAddress, peopleKey } from "@halyard/contracts";
 import { isProblem, type Problem } from "@halyard/http";
 import { rollBackOnProblem } from "@halyard/idempotency";
 import type { Sql, Transaction } from "@halyard/postgres";
+import { currentSpan, inStep, type TraceContext } from "@halyard/tracing";
 import type { Effects, ExpectedEffect } from "./effects.ts";
 import { isOfOutbox, type Message, type OutboxMessage } from "./outbox-message.ts";
 import { type PeopleChange, putPeopleEntries } from "./people-entries.ts";
@@ -54,7 +55,7 @@ export function createWriter(options: {
     let pending: ExpectedEffect | undefined;
     let appendedBytes = 0;
     try {
-      const result = await rollBackOnProblem(sql, async (tx) => {
+      const result = await inTransaction(sql, async (tx, trace) => {
         const done = await work({
           tx,
           publish(more) {
@@ -75,7 +76,7 @@ export function createWriter(options: {
             rows.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), appendedBytes),
           );
           ignoreRejection(
-            appendRows(tx, rows).then((rowIds) => {
+            appendRows(tx, rows, trace).then((rowIds) => {
               // The commit is sent, but not confirmed yet. Events are not awaited: they change nothing that an edge
               // serves, and those of an organization can wait for webhook dispatchers.
               const entryIds = rowIds.filter((_, at) => rows[at]?.stream === "snapshot");
@@ -89,13 +90,24 @@ export function createWriter(options: {
       });
       if (isProblem(result)) return result;
       if (messages.length + written.length > 0) options.wakeRelay();
-      await pending?.wait(messages);
+      await inStep("await edges", async () => pending?.wait(messages));
       if (written.length > 0) await awaitPeople?.(written);
       return result;
     } finally {
       pending?.forget();
     }
   };
+}
+
+/** Runs a transaction. Its messages continue the trace of the given context. */
+function inTransaction<T extends object>(
+  sql: Sql,
+  work: (tx: Transaction, trace: TraceContext | undefined) => Promise<T | Problem>,
+): Promise<T | Problem> {
+  return inStep("transaction", () => {
+    const trace = currentSpan()?.context;
+    return rollBackOnProblem(sql, (tx) => work(tx, trace));
+  });
 }
 
 /** The new version of an entry about people. */
@@ -118,15 +130,21 @@ export function appendMessages(
   return appendRows(
     tx,
     messages.map((message) => rowOf(message, newId)),
+    currentSpan()?.context,
   );
 }
 
-function appendRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<number[]> {
+function appendRows(
+  tx: Transaction,
+  rows: readonly OutboxRow[],
+  trace: TraceContext | undefined,
+): Promise<number[]> {
   // Booleans are sent as text, because the client library mistakes an array of them for a single one.
   const inserted = tx<{ id: number }[]>`
-    insert into outbox (stream, message_id, subject, payload, tombstone)
+    insert into outbox (stream, message_id, subject, payload, tombstone, traceparent, tracestate)
     select message.stream, message.message_id, message.subject, message.payload,
-      message.tombstone::boolean
+      message.tombstone::boolean, ${trace?.traceparent ?? null}::text,
+      ${trace?.tracestate ?? null}::text
     from unnest(
       ${rows.map((row) => row.stream)}::text[],
       ${rows.map((row) => row.message_id)}::uuid[],

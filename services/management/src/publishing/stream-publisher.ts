@@ -25,6 +25,7 @@ import {
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
 import { recordAdvanced, recordSent, type SettledRow } from "./records.ts";
+import { publishInSpans } from "./trace-sends.ts";
 import type { UnreadEvents } from "./unread-events.ts";
 
 /**
@@ -195,7 +196,9 @@ function createBatchPublisher({
             stream === "events" ? outgoingEvent(row, sign) : outgoingEntry(row, signer),
         ),
       );
-      const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
+      const { sequences, failure } = await publishInSpans(stream, values, messages, (traced) =>
+        publishFenced(broker.client, traced, lastSequence),
+      );
       const acknowledged = sequences.at(-1);
       if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
       if (failure !== undefined)
@@ -285,8 +288,8 @@ const unsignedKinds: ReadonlySet<EntryKind> = new Set(["flag", "audience", "chun
 
 type ValueToPublish = {
   row: UnsentRow;
-  /** Ids of the rows with older values of the same entry. */
-  superseded: number[];
+  /** The rows with older values of the same entry. */
+  superseded: readonly UnsentRow[];
 };
 
 /** Returns the newest value of each entry, in the order of the rows. */
@@ -294,7 +297,7 @@ function newestValues(rows: readonly UnsentRow[]): ValueToPublish[] {
   const newest = new Map<string, ValueToPublish>();
   for (const row of rows) {
     const before = newest.get(row.subject);
-    const superseded = before === undefined ? [] : [...before.superseded, before.row.id];
+    const superseded = before === undefined ? [] : [...before.superseded, before.row];
     // The deletion moves the entry to the position of its newest value.
     newest.delete(row.subject);
     newest.set(row.subject, { row, superseded });
@@ -313,6 +316,6 @@ function settledBy(values: readonly ValueToPublish[], sequences: readonly number
   return values.flatMap(({ row, superseded }, index) => {
     const sequence = sequences[index];
     if (sequence === undefined) return [];
-    return [{ id: row.id, sequence }, ...superseded.map((id) => ({ id, sequence: null }))];
+    return [{ id: row.id, sequence }, ...superseded.map(({ id }) => ({ id, sequence: null }))];
   });
 }

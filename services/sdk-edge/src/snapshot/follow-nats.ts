@@ -1,6 +1,12 @@
 import type { KeyDirectory } from "@halyard/api-keys";
-import { everythingFilter, type SnapshotEntry } from "@halyard/contracts";
+import {
+  entryTemplate,
+  everythingFilter,
+  type SnapshotEntry,
+  snapshotBucket,
+} from "@halyard/contracts";
 import { type FollowedSnapshot, followSnapshot, type SnapshotFollower } from "@halyard/snapshot";
+import { startMessaging, type TraceContext } from "@halyard/tracing";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
@@ -137,8 +143,8 @@ function genuineFollower(
   { holder, keys }: Pick<FollowOptions, "holder" | "keys">,
   entriesOfCache: () => readonly SnapshotEntry[],
 ) {
-  function apply(entry: SnapshotEntry): void {
-    if (keys.accepts(entry)) holder.apply(entry);
+  function apply(entry: SnapshotEntry, trace?: TraceContext): void {
+    if (keys.accepts(entry)) holder.apply(entry, trace && startTaking(entry, trace));
   }
 
   return {
@@ -148,10 +154,16 @@ function genuineFollower(
       return { take: (entry) => read.take(keys.choose(entry)), finish: read.finish };
     },
     resume(epoch, entries) {
-      if (holder.source === "nats") entries.forEach(apply);
+      if (holder.source === "nats") for (const entry of entries) apply(entry);
       else holder.replace(epoch, entriesOfCache().concat(entries));
     },
     isGenuineComplete: keys.isGenuineComplete,
     isGenuine: keys.isGenuine,
   } satisfies Partial<SnapshotFollower>;
+}
+
+/** Begins the span of an entry, which ends when the edge serves it. */
+function startTaking({ address }: SnapshotEntry, parent: TraceContext) {
+  const destination = snapshotBucket.subjectPrefix + entryTemplate(address.kind);
+  return startMessaging("process", { destination, parent });
 }

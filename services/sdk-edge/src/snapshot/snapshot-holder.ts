@@ -1,5 +1,6 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
 import { maxGapMs, type SnapshotRead } from "@halyard/snapshot";
+import type { Span } from "@halyard/tracing";
 import type { AudienceChunk } from "./audience-chunk.ts";
 import { beginFullRead } from "./replace.ts";
 import {
@@ -23,7 +24,12 @@ export type SnapshotUpdate = {
   taken: readonly TakenEntry[];
   /** Chunks of lists that left the snapshot. Absent after a full read. */
   removedChunks?: readonly AudienceChunk[];
+  /** The entries whose changes have traces. */
+  traced?: readonly TracedEntry[];
 };
+
+/** An entry that waits to be applied, and its span, which ends when the update has been processed. */
+export type TracedEntry = { entry: SnapshotEntry; span: Span };
 
 /**
  * Holds the current snapshot and makes all its updates. `followNats` passes entries to it, and the cache on disk at
@@ -56,7 +62,7 @@ export type SnapshotHolder = {
   beginRead(): SnapshotRead;
   /** Performs a full read of the given entries. */
   replace(epoch: string, entries: Iterable<SnapshotEntry>): void;
-  apply(entry: SnapshotEntry): void;
+  apply(entry: SnapshotEntry, span?: Span): void;
   /** Every entry up to this revision was passed to `replace` or `apply`. */
   reached(revision: SnapshotRevision): void;
 };
@@ -82,11 +88,12 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   let onUpdate: (update: SnapshotUpdate) => void = () => {};
   let onApplied = () => {};
 
-  function takeWaiting(entries: readonly SnapshotEntry[]): void {
+  function takeWaiting(entries: readonly SnapshotEntry[], traced: readonly TracedEntry[]): void {
     const { snapshot } = held;
     if (snapshot === undefined) return;
     const { changed, ...rest } = takeEntries(snapshot, entries);
-    if (!isNothing(changed)) onUpdate({ snapshot, changed, ...rest, isReplacement: false });
+    if (!isNothing(changed)) onUpdate({ snapshot, changed, ...rest, traced, isReplacement: false });
+    for (const { span } of traced) span.end();
     markApplied();
   }
 
@@ -171,20 +178,23 @@ function createWaitingEntries({
   take,
 }: {
   pace: Pick<Pace, "pauseMs">;
-  take: (entries: readonly SnapshotEntry[]) => void;
+  take: (entries: readonly SnapshotEntry[], traced: readonly TracedEntry[]) => void;
 }) {
   let waiting: SnapshotEntry[] = [];
+  let traced: TracedEntry[] = [];
 
   function flush(): void {
     const entries = waiting;
+    const spans = traced;
     waiting = [];
-    if (entries.length > 0) take(entries);
+    traced = [];
+    if (entries.length > 0) take(entries, spans);
   }
 
   return {
     flush,
     isEmpty: () => waiting.length === 0,
-    add(entry: SnapshotEntry): void {
+    add(entry: SnapshotEntry, span?: Span): void {
       // The first entry schedules the flush of all that follow.
       if (waiting.length === 0) {
         const pauseMs = pace.pauseMs();
@@ -192,6 +202,7 @@ function createWaitingEntries({
         else setTimeout(flush, pauseMs);
       }
       waiting.push(entry);
+      if (span !== undefined) traced.push({ entry, span });
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type EvaluationsReported, evaluationsStream } from "@halyard/contracts";
-import { publishOnce, watchConnection } from "@halyard/jetstream";
+import { publishTraced, watchConnection } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -36,8 +36,10 @@ export function createPublishReport(options: {
     const client = jetstream(connection);
     isConnected = watchConnection(connection).isConnected;
     publish = (report) =>
-      publishOnce(client, evaluationsStream.reported.subject, JSON.stringify(report), {
-        msgID: report.report_id,
+      publishTraced(client, {
+        subject: evaluationsStream.reported.subject,
+        payload: JSON.stringify(report),
+        messageId: report.report_id,
       });
   });
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { usageMessageId, usageStream } from "@halyard/contracts";
-import { publishOnce } from "@halyard/jetstream";
+import { publishTraced } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import { pause } from "@halyard/timing";
 import { type JetStreamClient, jetstream } from "@nats-io/jetstream";
@@ -64,11 +64,12 @@ export function sendUsage(options: {
   /** Sends a message until it is acknowledged. Returns false if the process has no more time to retry. */
   async function deliver(message: OutgoingUsage, client: JetStreamClient): Promise<boolean> {
     const { sequence, payload } = message;
-    const msgID = usageMessageId({ edge, sequence });
+    const messageId = usageMessageId({ edge, sequence });
+    const { subject } = usageStream.recorded;
     let isFirstFailure = true;
     while (!givingUp.signal.aborted) {
       try {
-        await publishOnce(client, usageStream.recorded.subject, payload, { msgID });
+        await publishTraced(client, { subject, payload, messageId });
         figures.arrived += 1;
         return true;
       } catch (error) {

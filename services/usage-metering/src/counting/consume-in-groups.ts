@@ -8,6 +8,7 @@ import {
   type Verdict,
 } from "@halyard/jetstream";
 import { isOutage } from "@halyard/postgres";
+import { inSpan, startMessaging, type TraceContext } from "@halyard/tracing";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { createCountInGroups } from "./count-in-groups.ts";
@@ -28,16 +29,16 @@ export function consumeInGroups<Message>(options: {
   logger: Logger;
 }): Consumption {
   const { connection, queue, concurrency, check, count, metrics, logger } = options;
-  const groups = createCountInGroups({
-    count,
+  const groups = createCountInGroups<Received<Message>>({
+    count: (given) => countTraced(queue.subject, given, count),
     isOutage,
     onOutage: (err) => logger.warn({ err }, "usage is not being counted; retrying"),
   });
 
-  async function handle({ payload }: QueueMessage): Promise<Verdict> {
+  async function handle({ payload, trace }: QueueMessage): Promise<Verdict> {
     const checked = check(parseJson(payload));
     if (!checked.ok) return { deadLetter: checked.problem };
-    await groups.add(checked.value, payload.length);
+    await groups.add({ message: checked.value, trace }, payload.length);
     return "done";
   }
 
@@ -45,6 +46,7 @@ export function consumeInGroups<Message>(options: {
     ...queue,
     ...{ connection, concurrency, handle, isOutage, metrics, logger },
     verify: "unsigned",
+    inBatches: true,
   });
   return {
     isRunning: consumption.isRunning,
@@ -53,4 +55,18 @@ export function consumeInGroups<Message>(options: {
       return consumption.stop();
     },
   };
+}
+
+type Received<Message> = { message: Message; trace: TraceContext | undefined };
+
+/** Counts a group in one span, with links to the spans that sent its messages. */
+function countTraced<Message>(
+  destination: string,
+  group: readonly Received<Message>[],
+  count: (messages: readonly Message[]) => Promise<void>,
+): Promise<void> {
+  const links = group.flatMap(({ trace }) => trace ?? []);
+  const batch = { destination, parent: links[0], links, batchCount: group.length };
+  const span = links.length === 0 ? undefined : startMessaging("process", batch);
+  return inSpan(span, () => count(group.map(({ message }) => message)));
 }

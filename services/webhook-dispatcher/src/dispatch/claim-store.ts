@@ -13,9 +13,14 @@ export type ClaimedDelivery = Delivering & {
   payload: string;
   /** Time that the delivery has waited for its first attempt; null for later attempts. */
   waitedMs: number | null;
+  /** Context of the span that received the event; null without traces. */
+  traceparent: string | null;
+  tracestate: string | null;
+  /** Number of attempts before this one. */
+  attemptsMade: number;
   webhook: Pick<
     Webhook,
-    "id" | "organizationId" | "projectId" | "url" | "secret" | "previousSecret"
+    "id" | "organizationId" | "projectId" | "url" | "secret" | "previousSecret" | "traceContext"
   >;
   /** The id of the claim. Every claim has a new id, so the result of a lost claim does not overwrite a later one. */
   claim: string;
@@ -87,12 +92,13 @@ export const claimStatement = (
     where id = any(array(select id from taken))
     returning *
   )
-  select claimed.id, claimed.event, claimed.payload, claimed.redelivery,
+  select claimed.id, claimed.event, claimed.payload, claimed.redelivery, claimed.traceparent,
+    claimed.tracestate, claimed.attempts_made as "attemptsMade",
     claimed.series_attempts as "seriesAttempts", claimed.gone_only as "goneOnly",
     case when claimed.attempts_made = 0
       then (extract(epoch from now() - claimed.created_at) * 1000)::float8 end as "waitedMs",
     webhook.id as "webhookId", webhook.organization_id as "organizationId",
-    webhook.project_id as "projectId", webhook.url,
+    webhook.project_id as "projectId", webhook.url, webhook.trace_context as "traceContext",
     webhook.secret, webhook.secret_key_id as "secretKeyId",
     webhook.previous_secret as "previousSecret",
     webhook.previous_secret_key_id as "previousSecretKeyId",
@@ -103,7 +109,10 @@ export const claimStatement = (
   order by taken.next_attempt_at, claimed.id`;
 
 type Row = Omit<ClaimedDelivery, "webhook" | "status" | "claim" | "claimedAtMs"> &
-  SecretColumns & { webhookId: string; organizationId: string; projectId: string; url: string };
+  SecretColumns & { webhookId: string } & Pick<
+    Webhook,
+    "organizationId" | "projectId" | "url" | "traceContext"
+  >;
 
 /** Claims due deliveries and returns them in the order in which they are sent. */
 export async function claimDeliveries(
@@ -114,11 +123,13 @@ export async function claimDeliveries(
   const rows = await claimStatement(sql, planned);
   return rows.map((row) => {
     const { id, event, payload, redelivery, seriesAttempts, goneOnly, waitedMs } = row;
-    const { webhookId, organizationId, projectId, url } = row;
+    const { webhookId, organizationId, projectId, url, traceContext } = row;
+    const { traceparent, tracestate, attemptsMade } = row;
     return {
       ...{ id, event, payload, redelivery, seriesAttempts, goneOnly, waitedMs },
+      ...{ traceparent, tracestate, attemptsMade },
       status: "delivering",
-      webhook: { id: webhookId, organizationId, projectId, url, ...secretsOf(row) },
+      webhook: { id: webhookId, organizationId, projectId, url, traceContext, ...secretsOf(row) },
       claim,
       claimedAtMs,
     };

@@ -1,6 +1,7 @@
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Deletions } from "@halyard/snapshot";
 import { retry } from "@halyard/timing";
+import type { TraceContext } from "@halyard/tracing";
 import type { Logger } from "pino";
 import type { Attempt } from "../deliveries/delivery.ts";
 import { BrokenSecretError, type SecretBox, UnknownSecretKeyError } from "../secrets/secret-box.ts";
@@ -11,6 +12,7 @@ import { recordAttempt } from "./attempt-store.ts";
 import { type ClaimedDelivery, endClaim, latestStartMs, postpone } from "./claim-store.ts";
 import { decideAfterAttempt, type RetryPlan, tookLong } from "./decide-after-attempt.ts";
 import type { DispatchMetrics } from "./dispatch-metrics.ts";
+import { endAttempt, startAttempt } from "./trace-attempt.ts";
 
 /**
  * Makes an attempt for a claimed delivery and records it. While PostgreSQL is unavailable, recording is retried. If the
@@ -70,7 +72,10 @@ function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
       return;
     }
     const at = options.now();
-    const result = await attemptOnce(options, { delivery, at, cancelled, log });
+    const span = startAttempt(delivery);
+    const trace = delivery.webhook.traceContext ? span?.context : undefined;
+    const result = await attemptOnce(options, { delivery, at, trace, cancelled, log });
+    endAttempt(span, result);
     if (result === undefined) return;
     logAddressNotAllowed(result, delivery.webhook.id, logger);
     if (cancelled.aborted && result.kind === "failed") {
@@ -94,7 +99,13 @@ function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
 /** Makes the attempt. Returns undefined without an attempt if the key of the webhook's secret is not configured. */
 async function attemptOnce(
   { send, secrets, now }: MakeAttemptOptions,
-  made: { delivery: ClaimedDelivery; at: Date; cancelled: AbortSignal; log: Logger },
+  made: {
+    delivery: ClaimedDelivery;
+    at: Date;
+    trace: TraceContext | undefined;
+    cancelled: AbortSignal;
+    log: Logger;
+  },
 ): Promise<SendResult | undefined> {
   const { delivery, at } = made;
   try {
@@ -104,6 +115,7 @@ async function attemptOnce(
       payload: delivery.payload,
       at,
       secrets: signingSecrets(secrets, delivery.webhook, at, made.log),
+      trace: made.trace,
     });
     return await send({ url: delivery.webhook.url, ...request, signal: made.cancelled });
   } catch (error) {

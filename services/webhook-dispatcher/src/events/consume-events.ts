@@ -18,6 +18,7 @@ import {
   type VerifyMessage,
 } from "@halyard/jetstream";
 import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
+import { currentSpan } from "@halyard/tracing";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -101,6 +102,7 @@ export async function recordEvent(
   event: DomainEvent,
   newId: () => string,
 ): Promise<number> {
+  const trace = currentSpan()?.context;
   return sql.begin(async (tx) => {
     const dueAt = await takeIn(tx, event);
     if (dueAt === undefined) return 0;
@@ -115,9 +117,10 @@ export async function recordEvent(
     const payload = payloadOf({ ...event, triggered_by: await readActor(tx, event) });
     await tx`
       insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
-        status, created_at, next_attempt_at)
+        status, created_at, next_attempt_at, traceparent, tracestate)
       select made.id, made.webhook_id, ${event.organization_id}, ${event.project_id}, ${event.id},
-        ${event.event}, ${JSON.stringify(payload)}, 'pending', now(), ${dueAt}
+        ${event.event}, ${JSON.stringify(payload)}, 'pending', now(), ${dueAt},
+        ${trace?.traceparent ?? null}::text, ${trace?.tracestate ?? null}::text
       from unnest(${webhookIds.map(() => newId())}::uuid[], ${webhookIds}::uuid[]) as made (id, webhook_id)`;
     await pokeLanes(tx, webhookIds, dueAt);
     return webhookIds.length;

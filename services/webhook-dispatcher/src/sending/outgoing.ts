@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { TraceContext } from "@halyard/tracing";
 
 /** Returns the headers and the body of one attempt. The body is the delivery's payload, byte for byte. */
 export function outgoing(options: {
@@ -9,8 +10,10 @@ export function outgoing(options: {
   /** Time of the attempt. */
   at: Date;
   secrets: SigningSecrets;
+  /** The span of the attempt, if the webhook wants its context. */
+  trace?: TraceContext | undefined;
 }): { headers: Record<string, string>; body: string } {
-  const { deliveryId, event, payload, at, secrets } = options;
+  const { deliveryId, event, payload, at, secrets, trace } = options;
   return {
     body: payload,
     headers: {
@@ -19,6 +22,7 @@ export function outgoing(options: {
       "X-Service-Event": event,
       "X-Service-Delivery": deliveryId,
       ...signatureHeaders({ body: payload, deliveryId, at, secrets }),
+      ...trace,
     },
   };
 }

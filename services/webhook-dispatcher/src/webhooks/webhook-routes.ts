@@ -187,6 +187,7 @@ function webhookResource(webhook: Webhook): contract.Webhook {
     url: webhook.url,
     events: webhook.events,
     enabled: webhook.enabled,
+    trace_context: webhook.traceContext,
     has_secret: webhook.secret !== null,
     version: webhook.version,
     created_at: webhook.createdAt.toISOString(),

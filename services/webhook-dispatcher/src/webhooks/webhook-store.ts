@@ -27,12 +27,12 @@ export async function insertWebhook(
   if (problem !== undefined) return problem;
   const { secret, previousSecret } = webhook;
   await tx`
-    insert into webhooks (id, organization_id, project_id, name, url, events, enabled, secret,
-      secret_key_id, previous_secret, previous_secret_key_id, previous_secret_ends_at, created_at,
+    insert into webhooks (id, organization_id, project_id, name, url, events, enabled,
+      trace_context, secret, secret_key_id, previous_secret, previous_secret_key_id, previous_secret_ends_at, created_at,
       updated_at)
     values (${webhook.id}, ${webhook.organizationId}, ${webhook.projectId}, ${webhook.name},
-      ${webhook.url}, ${webhook.events}::text[], ${webhook.enabled}, ${secret?.bytes ?? null},
-      ${secret?.keyId ?? null}, ${previousSecret?.bytes ?? null}, ${previousSecret?.keyId ?? null},
+      ${webhook.url}, ${webhook.events}::text[], ${webhook.enabled}, ${webhook.traceContext},
+      ${secret?.bytes ?? null}, ${secret?.keyId ?? null}, ${previousSecret?.bytes ?? null}, ${previousSecret?.keyId ?? null},
       ${previousSecret?.endsAt ?? null}, ${webhook.createdAt}, ${webhook.updatedAt})`;
   await tx`
     insert into lanes (webhook_id, organization_id)
@@ -106,7 +106,7 @@ async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<number>
   const [row] = await tx<[{ version: number }]>`
     update webhooks set name = ${webhook.name}, url = ${webhook.url},
       events = ${webhook.events}::text[], enabled = ${webhook.enabled},
-      secret = ${secret?.bytes ?? null}, secret_key_id = ${secret?.keyId ?? null},
+      trace_context = ${webhook.traceContext}, secret = ${secret?.bytes ?? null}, secret_key_id = ${secret?.keyId ?? null},
       previous_secret = ${previousSecret?.bytes ?? null},
       previous_secret_key_id = ${previousSecret?.keyId ?? null},
       previous_secret_ends_at = ${previousSecret?.endsAt ?? null},
@@ -227,8 +227,8 @@ type Row = Omit<Webhook, "secret" | "previousSecret"> & SecretColumns;
 
 const columns = fragment`
   id, organization_id as "organizationId", project_id as "projectId", name, url,
-  to_jsonb(events) as events, enabled, secret, secret_key_id as "secretKeyId",
-  previous_secret as "previousSecret", previous_secret_key_id as "previousSecretKeyId",
+  to_jsonb(events) as events, enabled, trace_context as "traceContext", secret,
+  secret_key_id as "secretKeyId", previous_secret as "previousSecret", previous_secret_key_id as "previousSecretKeyId",
   previous_secret_ends_at as "previousSecretEndsAt", version, created_at as "createdAt",
   updated_at as "updatedAt"`;
 

@@ -5,6 +5,7 @@ import {
   type WebhookTestResult,
 } from "@halyard/contracts";
 import { createProblem, type Problem, UnavailableError } from "@halyard/http";
+import { currentSpan } from "@halyard/tracing";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/outgoing.ts";
@@ -71,6 +72,7 @@ export function createWebhookTests(options: {
         payload: JSON.stringify(payload),
         at,
         secrets: signingSecrets(secrets, webhook, at, logger),
+        trace: webhook.traceContext ? currentSpan()?.context : undefined,
       }),
       signal: stopping.signal,
     });

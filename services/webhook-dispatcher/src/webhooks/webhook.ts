@@ -21,6 +21,8 @@ export type Webhook = {
   events: EventName[];
   /** A disabled webhook receives no events, but users can still test it and request redeliveries. */
   enabled: boolean;
+  /** Deliveries have the headers of W3C Trace Context, if there are traces. */
+  traceContext: boolean;
   /** Null: deliveries are not signed. */
   secret: SealedSecret | null;
   /** The previous secret, for signatures of Standard Webhooks. Check `endsAt` before use. */
@@ -51,6 +53,7 @@ export function decideCreate(
     url: request.url,
     events: request.events,
     enabled: request.enabled ?? true,
+    traceContext: request.trace_context ?? false,
     secret: secret === null ? null : secrets.seal(scope.id, secret),
     previousSecret: null,
     version: 1,
@@ -79,6 +82,7 @@ export function decideUpdate(
     name,
     url,
     enabled,
+    traceContext: request.trace_context ?? webhook.traceContext,
     events,
     ...decideSecrets(webhook, request, context),
   };
@@ -188,6 +192,7 @@ function auditedWebhook(webhook: Webhook): Record<string, unknown> {
     url: maskedUrl(webhook.url),
     events: webhook.events,
     enabled: webhook.enabled,
+    ...(webhook.traceContext && { trace_context: true }),
     has_secret: webhook.secret !== null,
   };
 }
@@ -195,7 +200,8 @@ function auditedWebhook(webhook: Webhook): Record<string, unknown> {
 /** The masked URL and `has_secret` can be the same before and after a change. */
 function changedFields(before: Webhook, after: Webhook): string[] {
   const fields = ["name", "url", "events", "enabled", "secret"] as const;
-  return fields.filter((field) => before[field] !== after[field]);
+  const changed: string[] = fields.filter((field) => before[field] !== after[field]);
+  return before.traceContext === after.traceContext ? changed : [...changed, "trace_context"];
 }
 
 /**
