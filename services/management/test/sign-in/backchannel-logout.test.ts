@@ -5,8 +5,8 @@ import { type Browser, openSignIn, seedOrganization } from "./sign-in-fixture.ts
 /**
  * Tests the end of sessions by the provider, by section of OpenID Connect Back-Channel Logout 1.0.
  *
- * These sections do not apply: 2.1 and 2.3 (metadata and behavior of providers), 2.7 (refresh tokens, which are never
- * requested), 3 (implementation of providers).
+ * These sections do not apply: 2.1 and 2.3 (metadata and behavior of providers), 2.2 (dynamic registration: operators
+ * register the address, by `docs/people.md`), refresh tokens in 2.7 (they are never requested), 3 (advice for providers).
  */
 const issuer = await givenIssuer();
 const signIn = await openSignIn(issuer.url);
@@ -168,6 +168,40 @@ describe("2.7: which sessions end", () => {
     const changes = { sid: undefined, sub: "unknown" };
     expect(await sendToken(await typed(logoutClaims(changes)))).toBe(200);
     expect(await isSignedIn(browser)).toBe(true);
+  });
+});
+
+describe("2.8: responses", () => {
+  it("responds 200 without a body, or 400 with the error, and forbids the storage of both", async () => {
+    const [done, rejected] = await Promise.all(
+      [await typed(logoutClaims()), "invalid"].map((token) =>
+        send(new URLSearchParams({ logout_token: token })),
+      ),
+    );
+    expect([done?.status, await done?.text()]).toEqual([200, ""]);
+    expect([rejected?.status, await rejected?.json()]).toMatchObject([
+      400,
+      { error: { code: "VALIDATION_001" } },
+    ]);
+    for (const response of [done, rejected])
+      expect(response?.headers.get("cache-control")).toBe("no-store");
+  });
+});
+
+describe("4.1: confusion of tokens", () => {
+  it("accepts no id token as a logout token", async () => {
+    expect(await sendToken(issuer.state.idToken)).toBe(400);
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  it("accepts no logout token as an id token", async () => {
+    const own = signIn.browser();
+    const { state } = await own.begin();
+    issuer.state.idToken = await typed(logoutClaims());
+    expect(await own.callback({ code: "a", state, iss: issuer.url })).toMatchObject({
+      problem: "invalid_response",
+    });
+    expect(own.hasSession()).toBe(false);
   });
 });
 
