@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { operatorToken } from "../management-fixture.ts";
 import { type Claims, clientId, givenIssuer, newKeys } from "./given-issuer.ts";
 import { type Browser, openSignIn, seedOrganization } from "./sign-in-fixture.ts";
 
@@ -10,7 +11,7 @@ import { type Browser, openSignIn, seedOrganization } from "./sign-in-fixture.ts
  */
 const issuer = await givenIssuer();
 const signIn = await openSignIn(issuer.url);
-await seedOrganization(signIn, "ada@example.com");
+const { organizationId, userIds } = await seedOrganization(signIn, "ada@example.com");
 afterAll(async () => {
   await signIn.close();
   await issuer.close();
@@ -168,6 +169,32 @@ describe("2.7: which sessions end", () => {
     const changes = { sid: undefined, sub: "unknown" };
     expect(await sendToken(await typed(logoutClaims(changes)))).toBe(200);
     expect(await isSignedIn(browser)).toBe(true);
+  });
+});
+
+describe("the audit log", () => {
+  /** Returns the entries of ended sessions, the newest first. */
+  async function endings() {
+    const path = `/api/v1/organizations/${organizationId}/changes?action=sessions_ended`;
+    return (await signIn.call(path, { key: operatorToken })).body.changes;
+  }
+
+  it("contains the sessions that a token has ended", async () => {
+    const before = await endings();
+    await sendToken(await typed(logoutClaims()));
+    const [newest, ...earlier] = await endings();
+    expect(newest).toMatchObject({
+      ...{ user_id: userIds[0], actor: { id: userIds[0], via: "oidc" } },
+      after: { ended_by: "provider" },
+    });
+    expect(earlier).toEqual(before);
+  });
+
+  it("contains nothing about a token that has ended no session", async () => {
+    const before = await endings();
+    await sendToken(await typed(logoutClaims({ sid: "unknown" })));
+    await sendToken("invalid");
+    expect(await endings()).toEqual(before);
   });
 });
 
