@@ -18,6 +18,7 @@ import {
   rowOf,
   type ScopeName,
 } from "../../libs/people/test/table-of-roles.ts";
+import { signInByLink } from "../src/system/sign-in-by-link.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import {
   createProject,
@@ -58,7 +59,6 @@ beforeAll(async () => {
   system = await startSystem({
     ...{ managements: 1, schedulers: 1, dispatchers: 1, meterings: 1, edges: 1 },
     settings: () => ({
-      // Sign-ins are limited by address, so each has its own.
       management: { ...settings, TRUSTED_PROXIES: "127.0.0.1" },
       ...{ scheduler: settings, "webhook-dispatcher": settings, "usage-metering": settings },
     }),
@@ -103,16 +103,11 @@ async function createUserWith({ role, scope: name }: GivenRole): Promise<string>
   return userId;
 }
 
-/** Signs in by a link of the operator. Returns the headers of the browser. */
-async function signIn(userId: string): Promise<Headers> {
-  const { url } = await operate(ofOrganization("sign-in-links"), { user_id: userId });
-  const answer = await call(`${urls.management}/auth/link/verify`, {
-    method: "POST",
-    headers: { origin: publicUrl, "x-forwarded-for": `192.0.2.${++count}` },
-    body: { code: new URL(url).hash.replace("#link=", "") },
-  });
-  const [cookie = ""] = answer.headers.getSetCookie().map((line) => line.split(";", 1)[0]);
-  return { cookie, origin: publicUrl };
+/** Signs in from a new address, because sign-ins are limited by address. */
+function signIn(userId: string): Promise<Headers> {
+  const { organizationId } = tenant;
+  const browser = { origin: publicUrl, address: `192.0.2.${++count}` };
+  return signInByLink(urls.management, { organizationId, userId, ...browser });
 }
 
 /** Signs in a person without a role, one with each role at each place, and those of the organization again, long ago. */

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { type CallOptions, call } from "@halyard/testing";
+import type { CallOptions } from "@halyard/testing";
 import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
 import { type PeopleTenant, startPeopleTenant } from "../src/dashboard/people-tenant.ts";
+import { signInByLink } from "../src/system/sign-in-by-link.ts";
 import { must, operatorToken } from "../src/system/tenancy.ts";
 
 describeInChromium("given people who sign in to the dashboard", () => {
@@ -69,14 +70,11 @@ describeInChromium("given people who sign in to the dashboard", () => {
 
   /** Signs in the user elsewhere. Returns a function that sends requests by this session. */
   async function signInElsewhere(userId: string) {
-    const { url } = await system.operate("sign-in-links", { user_id: userId });
-    const { origin } = new URL(system.publicUrl);
-    const { headers } = await call(`${system.gateway.url}/auth/link/verify`, {
-      ...{ method: "POST", headers: { origin }, body: { code: url.split("=")[1] } },
-    });
-    const [cookie = ""] = headers.getSetCookie().map((line) => line.split(";", 1)[0]);
+    const { organizationId } = system.tenant;
+    const browser = { organizationId, userId, origin: system.publicUrl };
+    const headers = await signInByLink(system.gateway.url, browser);
     return (path: string, options: CallOptions = {}) =>
-      must(system.gateway.url + path, { ...options, headers: { cookie, origin } });
+      must(system.gateway.url + path, { ...options, headers });
   }
 
   /** Returns the status of the session's route, from the page. */
