@@ -8,7 +8,7 @@ import { issueKey, rejectFirst } from "../src/dashboard/old-sign-in.ts";
 import { type PeopleSystem, startPeopleSystem } from "../src/dashboard/people-system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 
-describeInChromium("given people with accounts at an identity provider", () => {
+describeInChromium("given an identity provider, and SIGN_IN_BY_KEY=off", () => {
   let provider: Awaited<ReturnType<typeof startIdentityProvider>>;
   let system: PeopleSystem;
   let browser: Browser;
@@ -24,7 +24,7 @@ describeInChromium("given people with accounts at an identity provider", () => {
       });
       return {
         ...{ OIDC_ISSUER: provider.url, OIDC_CLIENT_ID: client.id },
-        OIDC_CLIENT_SECRET: client.secret,
+        ...{ OIDC_CLIENT_SECRET: client.secret, SIGN_IN_BY_KEY: "off" },
       };
     };
     system = await startPeopleSystem({ dashboard: folder, settingsOf });
@@ -53,6 +53,15 @@ describeInChromium("given people with accounts at an identity provider", () => {
     await browser.context.clearCookies();
     return browser.context.newPage();
   }
+
+  it("has no form for keys, which the API still accepts", async () => {
+    const page = await newPage("ada");
+    await page.goto(`${system.publicUrl}/sign-in`);
+    await page.getByRole("button", { name: "Sign in with your organization" }).waitFor();
+    expect(await page.getByLabel("Server key").count()).toBe(0);
+    await must(`${system.gateway.url}/api/v1/flags`, { key: tenant.serverKey });
+    await page.close();
+  });
 
   it("signs in, and returns to the page that was opened", async () => {
     const page = await newPage("ada");

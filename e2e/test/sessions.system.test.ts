@@ -1,5 +1,6 @@
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { signInByLink } from "../src/system/sign-in-by-link.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
@@ -40,14 +41,10 @@ describe("given a person with a role in the project", () => {
     const grant = await operate("grants", {
       ...{ subject: { user_id: id }, role: "editor", scope: { project: tenant.projectId } },
     });
-    const { url } = await operate("sign-in-links", { user_id: id });
-    const signedIn = await call(`${managementUrl}/auth/link/verify`, {
-      method: "POST",
-      headers: { origin: publicUrl },
-      body: { code: new URL(url).hash.replace("#link=", "") },
-    });
-    const [cookie = ""] = signedIn.headers.getSetCookie().map((line) => line.split(";", 1)[0]);
-    const headers = { cookie, origin: publicUrl, "halyard-environment": tenant.environmentId };
+    const { organizationId, environmentId } = tenant;
+    const browser = { organizationId, userId: id, origin: publicUrl };
+    const signedIn = await signInByLink(managementUrl, browser);
+    const headers = { ...signedIn, "halyard-environment": environmentId };
     return { headers, grantId: grant.id as string };
   }
 

@@ -1,9 +1,13 @@
+import { randomUUID } from "node:crypto";
+import type { CallOptions } from "@halyard/testing";
 import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
 import { type PeopleTenant, startPeopleTenant } from "../src/dashboard/people-tenant.ts";
+import { signInByLink } from "../src/system/sign-in-by-link.ts";
+import { must, operatorToken } from "../src/system/tenancy.ts";
 
 describeInChromium("given people who sign in to the dashboard", () => {
   let system: PeopleTenant;
@@ -21,14 +25,15 @@ describeInChromium("given people who sign in to the dashboard", () => {
   });
 
   /** Creates a user with a role, and opens the operator's link. */
-  async function signIn(email: string, grant: object): Promise<Page> {
-    const page = await system.openLink(browser, await system.addUser(email, grant));
+  async function signIn(email: string, grant: object): Promise<{ page: Page; userId: string }> {
+    const userId = await system.addUser(email, grant);
+    const page = await system.openLink(browser, userId);
     await page.getByText("New checkout").waitFor();
-    return page;
+    return { page, userId };
   }
 
   it("opens the project of an owner by the operator's link, and keeps no key in the browser", async () => {
-    const page = await signIn("owner@example.com", {
+    const { page } = await signIn("owner@example.com", {
       role: "owner",
       scope: { organization: system.tenant.organizationId },
     });
@@ -63,31 +68,63 @@ describeInChromium("given people who sign in to the dashboard", () => {
     await Promise.all([page.close(), second.close()]);
   });
 
-  it("has no form for keys where keys do not sign in", async () => {
-    await browser.context.clearCookies();
-    const page = await browser.context.newPage();
-    await page.route("**/auth/methods", async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), key: false } });
-    });
-    await page.goto(`${system.publicUrl}/sign-in`);
-    await page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
-    expect(await page.getByLabel("Server key").count()).toBe(0);
-    await page.close();
-  });
+  /** Signs in the user elsewhere. Returns a function that sends requests by this session. */
+  async function signInElsewhere(userId: string) {
+    const { organizationId } = system.tenant;
+    const browser = { organizationId, userId, origin: system.publicUrl };
+    const headers = await signInByLink(system.gateway.url, browser);
+    return (path: string, options: CallOptions = {}) =>
+      must(system.gateway.url + path, { ...options, headers });
+  }
 
-  it("ends with the session, also for a page that is open", async () => {
-    const page = await signIn("editor@example.com", {
+  /** Returns the status of the session's route, from the page. */
+  const sessionStatus = (page: Page) =>
+    page.evaluate(async () => (await fetch("/api/v1/session")).status);
+
+  it("signs out by the button, in the browser and in management", async () => {
+    const { page } = await signIn("leaving@example.com", {
       role: "editor",
       scope: { project: system.tenant.projectId },
     });
+    const { cookies } = await browser.context.storageState();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    const { status } = await page.evaluate(async () => {
-      const response = await fetch("/api/v1/session");
-      return { status: response.status };
+    expect(await sessionStatus(page)).toBe(401);
+    await browser.context.addCookies(cookies);
+    expect(await sessionStatus(page)).toBe(401);
+    await page.close();
+  });
+
+  type End = (userId: string) => Promise<unknown>;
+  const ends: [string, End][] = [
+    [
+      "the person ends it in another browser",
+      async (userId) => {
+        const send = await signInElsewhere(userId);
+        const { sessions } = await send("/api/v1/sessions");
+        const { id } = sessions.find(({ current }: { current: boolean }) => !current);
+        await send(`/api/v1/sessions?id=${id}`, { method: "DELETE" });
+      },
+    ],
+    [
+      "the operator ends all sessions of the user",
+      (userId) =>
+        must(
+          `${system.gateway.url}/api/v1/organizations/${system.tenant.organizationId}/users/${userId}/sessions`,
+          { method: "DELETE", key: operatorToken },
+        ),
+    ],
+  ];
+  it.each(ends)("leaves an open page without an action when %s", async (_, end) => {
+    const { page, userId } = await signIn(`${randomUUID()}@example.com`, {
+      role: "editor",
+      scope: { project: system.tenant.projectId },
     });
-    expect(status).toBe(401);
+    await end(userId);
+    await page.getByText("Your sign-in has ended").waitFor();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(await page.getByText("New checkout").count()).toBe(0);
+    expect(await sessionStatus(page)).toBe(401);
     await page.close();
   });
 });

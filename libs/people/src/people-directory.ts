@@ -67,9 +67,11 @@ export function createPeopleDirectory(): PeopleDirectory {
   const userOf = (personId: string, organizationId: string) =>
     state.usersOf.get(personId)?.find((user) => user.organization_id === organizationId);
   const groupGrants = ({ groups }: LiveSession, organizationId: string): GrantedRole[] =>
-    (find("groups", peopleKey({ kind: "groups", organizationId }))?.grants ?? []).filter(
-      ({ group }) => groups.includes(group),
-    );
+    groups.length === 0
+      ? []
+      : (find("groups", peopleKey({ kind: "groups", organizationId }))?.grants ?? []).filter(
+          ({ group }) => groups.includes(group),
+        );
 
   return {
     beginReplacing() {
@@ -85,13 +87,13 @@ export function createPeopleDirectory(): PeopleDirectory {
     session({ sessionId, secret }, nowMs) {
       const entry = find("session", peopleKey({ kind: "session", sessionId }));
       if (entry === undefined || !isSecretOf(secret, entry.secret_sha256)) return undefined;
-      const session = liveSession(entry);
+      const session = liveSessionOf(entry);
       return session.expiresAtMs > nowMs ? session : undefined;
     },
     memberOf(session, organizationId) {
       const user = userOf(session.personId, organizationId);
       if (user === undefined) return undefined;
-      const grants = [...user.grants, ...groupGrants(session, organizationId)];
+      const grants = user.grants.concat(groupGrants(session, organizationId));
       return { organizationId, userId: user.user_id, grants };
     },
     organizationsOf: ({ personId }) =>
@@ -143,8 +145,13 @@ const isUserOfPerson = (
 ): value is UserEntry & { person_id: string } =>
   value !== undefined && !("deleted" in value) && value.kind === "user" && value.person_id !== null;
 
-function liveSession(entry: SessionEntry): LiveSession {
-  return {
+/** Sessions in use, by their entries, because parsing the times of an entry costs more than verifying its secret. */
+const liveSessions = new WeakMap<SessionEntry, LiveSession>();
+
+function liveSessionOf(entry: SessionEntry): LiveSession {
+  const known = liveSessions.get(entry);
+  if (known !== undefined) return known;
+  const session: LiveSession = {
     id: entry.session_id,
     personId: entry.person_id,
     via: entry.via,
@@ -154,4 +161,6 @@ function liveSession(entry: SessionEntry): LiveSession {
     expiresAtMs: Date.parse(entry.expires_at),
     idleUntilMs: Date.parse(entry.idle_until),
   };
+  liveSessions.set(entry, session);
+  return session;
 }

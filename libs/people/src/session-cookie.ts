@@ -3,8 +3,8 @@ import { hash, timingSafeEqual } from "node:crypto";
 /** The cookie of a session, `<id>.<secret>`. The secret has 32 random bytes in base64url. */
 export type SessionCookie = { sessionId: string; secret: string };
 
-const cookie =
-  /^(?<sessionId>[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.(?<secret>[A-Za-z0-9_-]{43})$/;
+const cookie = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\.[A-Za-z0-9_-]{43}$/;
+const idLength = 36;
 
 /** Longer headers hold no session. */
 const maxHeaderLength = 16_384;
@@ -38,20 +38,30 @@ export function readSessionCookie(
   name: string,
 ): SessionCookie | undefined {
   if (header === undefined || header.length > maxHeaderLength) return undefined;
-  const found = header
-    .split(";")
-    .map((part) => part.trim())
-    .filter((part) => part.startsWith(`${name}=`));
-  if (found.length !== 1) return undefined;
-  const { sessionId, secret } = cookie.exec(found[0]?.slice(name.length + 1) ?? "")?.groups ?? {};
-  return sessionId === undefined || secret === undefined ? undefined : { sessionId, secret };
+  const prefix = `${name}=`;
+  let value: string | undefined;
+  for (const part of header.split(";")) {
+    const pair = part.trim();
+    if (!pair.startsWith(prefix)) continue;
+    if (value !== undefined) return undefined;
+    value = pair.slice(prefix.length);
+  }
+  if (value === undefined || !cookie.test(value)) return undefined;
+  return { sessionId: value.slice(0, idLength), secret: value.slice(idLength + 1) };
 }
 
 export function digestOfSecret(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
+const sha256HexBytes = 64;
+// Every request reuses these buffers, because a new buffer costs as much as the hash.
+const givenSha256 = Buffer.alloc(sha256HexBytes);
+const storedSha256 = Buffer.alloc(sha256HexBytes);
+
 /** Compares a secret with its lowercase hexadecimal SHA-256 in constant time. */
 export function isSecretOf(secret: string, sha256: string): boolean {
-  return timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(sha256));
+  givenSha256.write(digestOfSecret(secret), "latin1");
+  storedSha256.write(sha256, "latin1");
+  return timingSafeEqual(givenSha256, storedSha256);
 }

@@ -47,6 +47,10 @@ const cases: [text: string, change: Partial<OrganizationChange>][] = [
   ["signed out", { action: "signed_out", ...bob }],
   ["ended own sessions", { action: "sessions_ended", ...bob }],
   ["ended the sessions of bob@example.com", { action: "sessions_ended" }],
+  [
+    "was signed out by the identity provider",
+    { action: "sessions_ended", ...bob, after: { ended_by: "provider" } },
+  ],
   ["added a passkey", { action: "passkey_added", ...bob }],
   ["removed a passkey", { action: "passkey_removed", ...bob }],
   ["changed people", { action: "renamed" as "invited" }],

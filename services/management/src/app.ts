@@ -109,10 +109,10 @@ export function createManagementApp(options: ManagementOptions): App {
 }
 
 function registerSigningIn(app: App, routes: Routes, options: ManagementOptions): void {
-  const { signIn, signInByKey } = options;
-  const { findSession } = options.callers;
+  const { signIn, signInByKey, callers, now } = options;
+  const { findSession } = callers;
   const methods = signInMethods(signIn?.settings, signInByKey);
-  registerSignInMethods(app, methods, findSession);
+  registerSignInMethods(app, methods, { callers, limits: options.keyLimits, now });
   if (signIn === undefined) return;
   const { publicUrl, byOperator } = signIn.settings;
   registerInvitationRoutes(routes, { ...options, publicUrl, byOperator });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { makeTenant, openScheduler, type Replica, type Scheduler } from "./scheduler-fixture.ts";
 
-/** Requests by session. The roles of all routes are in `libs/people/test/roles-of-routes.test.ts`. */
+/** Requests by session. The roles of all routes are in `libs/people/test/table-of-roles.ts`. */
 let scheduler: Scheduler;
 let replica: Replica;
 const tenant = makeTenant();

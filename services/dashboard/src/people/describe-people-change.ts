@@ -47,8 +47,10 @@ const words: Readonly<Record<OrganizationChange["action"], (context: Context) =>
   },
   signed_in: () => "signed in",
   signed_out: () => "signed out",
-  sessions_ended: ({ user, isOwn }) =>
-    isOwn ? "ended own sessions" : `ended the sessions of ${user}`,
+  sessions_ended: ({ user, isOwn, change }) => {
+    if (change.after?.ended_by === "provider") return "was signed out by the identity provider";
+    return isOwn ? "ended own sessions" : `ended the sessions of ${user}`;
+  },
   passkey_added: () => "added a passkey",
   passkey_removed: () => "removed a passkey",
 };

@@ -1,4 +1,4 @@
-import type { Role } from "@halyard/contracts";
+import { peopleKey, type Role } from "@halyard/contracts";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { Page } from "../access/answer-all.ts";
 import type { Grant, NewGrant, OwnerGrant } from "./grants.ts";
@@ -70,7 +70,10 @@ export async function readGroupGrants(
     order by created_at, id`;
 }
 
-/** Returns the grants that count for a session: by its user and by its groups. A removed user has none. */
+/**
+ * Returns the grants that count for a session: by its user and by its groups. A removed user has none. Groups count while
+ * the organization maps them, which its published entry says: settings may have changed since the grants were given.
+ */
 export async function readHeldGrants(
   tx: Sql | Transaction,
   organizationId: string,
@@ -79,7 +82,11 @@ export async function readHeldGrants(
   const rows = await tx<Row[]>`
     select ${columns} from grants
     where organization_id = ${organizationId}
-      and (user_id = ${userId} or group_name = any(${groups as string[]}::text[]))
+      and (user_id = ${userId} or group_name = any(${groups as string[]}::text[]) and exists (
+        select from people_entries as entry
+        where entry.key = ${peopleKey({ kind: "groups", organizationId })}
+          and jsonb_array_length(entry.content::jsonb -> 'grants') > 0
+      ))
       and exists (select from users where users.id = ${userId} and users.deleted_at is null)`;
   return rows.map(grantOf);
 }

@@ -4,7 +4,12 @@ import type { Sql } from "@halyard/postgres";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TimeAndIds } from "../access/change-context.ts";
 import type { Write, Writer } from "../outbox/write.ts";
-import { confirmSession, endSessions, sessionLifetimeMs } from "../people/sessions.ts";
+import {
+  confirmSession,
+  type EndedSession,
+  endSessions,
+  sessionLifetimeMs,
+} from "../people/sessions.ts";
 import {
   attemptLifetimeSeconds,
   newAttempt,
@@ -17,11 +22,12 @@ import { limitFailures, limitRequests } from "./auth-limits.ts";
 import { readBrowserSecret, setBrowserSecret } from "./browser-cookie.ts";
 import type { SignInRefusal } from "./identify.ts";
 import { findPersonOf } from "./identity-store.ts";
+import type { LogoutToken } from "./logout-token.ts";
 import { callbackPath, type Provider, type ProviderFailure, type SignedIn } from "./oidc.ts";
 import { newCode } from "./one-time-codes.ts";
 import { returnUrl } from "./return-path.ts";
 import type { OidcSettings } from "./settings.ts";
-import { signInPerson } from "./sign-in-person.ts";
+import { recordOfPerson, signInPerson } from "./sign-in-person.ts";
 import { startSession } from "./start-session.ts";
 
 /**
@@ -191,24 +197,32 @@ const invalidLogoutToken = createProblem("VALIDATION_001", "The logout token is 
 
 /** Ends the sessions that a token names. Returns a problem for a token that is invalid or was used before. */
 async function endByToken(
-  { writer, provider, now }: OidcRoutesOptions,
+  { writer, provider, now, newId }: OidcRoutesOptions,
   [token, ...others]: readonly string[],
 ): Promise<Refused | undefined> {
   if (token === undefined || others.length > 0) return { refused: "invalid_response" };
   const verified = await provider.verifyLogoutToken(token, now());
   if ("refused" in verified) return verified;
-  const { issuer, providerSession, subject = "" } = verified;
-  const ended = await writer<object>(async (write) => {
+  const done = await writer<object>(async (write) => {
     // In the transaction, so that the provider can repeat a token whose sessions could not be ended.
     if (!(await useTokenOnce(write.tx, verified))) return usedBefore;
-    if (providerSession !== undefined) await endSessions(write, { issuer, providerSession });
-    else {
-      const personId = await findPersonOf(write.tx, { issuer, subject });
-      if (personId !== null) await endSessions(write, { personId });
-    }
+    const persons = new Set((await endNamed(write, verified)).map(({ personId }) => personId));
+    const facts = { via: "oidc", after: { ended_by: "provider" } } as const;
+    for (const personId of persons)
+      await recordOfPerson(write, "sessions_ended", { ...facts, personId }, { now, newId });
     return verified;
   });
-  return ended === usedBefore ? usedBefore : undefined;
+  return done === usedBefore ? usedBefore : undefined;
+}
+
+/** Ends the sessions of one sign-in at the provider, or all of an account. Returns those that ended. */
+async function endNamed(
+  write: Write,
+  { issuer, providerSession, subject = "" }: LogoutToken,
+): Promise<EndedSession[]> {
+  if (providerSession !== undefined) return endSessions(write, { issuer, providerSession });
+  const personId = await findPersonOf(write.tx, { issuer, subject });
+  return personId === null ? [] : endSessions(write, { personId });
 }
 
 const usedBefore: Refused = { refused: "expired" };

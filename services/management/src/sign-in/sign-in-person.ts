@@ -156,12 +156,18 @@ export async function recordOfPerson(
     personId,
     via,
     entries = [],
-  }: { personId: string; via: SignInMethod; entries?: readonly AuditEntry[] },
+    after,
+  }: {
+    personId: string;
+    via: SignInMethod;
+    entries?: readonly AuditEntry[];
+    after?: Record<string, unknown>;
+  },
   timeAndIds: TimeAndIds,
 ): Promise<void> {
   const users = await findUsersOf(write.tx, personId);
   const added = users.map((user) =>
-    peopleEntry(action, user, personContext(user, via, timeAndIds)),
+    peopleEntry(action, user, personContext(user, via, timeAndIds), after),
   );
   recordByOrganization(write, [...entries, ...added]);
 }

@@ -1,4 +1,5 @@
 import { isProblem } from "@halyard/http";
+import type { SessionCookie } from "@halyard/people";
 import { eventually, openEventStream } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
@@ -22,10 +23,8 @@ afterAll(() => management.close());
 
 type Scope = Awaited<ReturnType<typeof given.scope>>;
 
-/** Signs in a new user with a role, and returns a function that sends requests by this session. */
-async function signedIn(scope: Scope, role: string, where: object) {
-  const user = await given.user(scope.organizationId);
-  const personId = await given.person(user.id);
+/** Begins a session of a person. */
+async function begin(personId: string): Promise<SessionCookie> {
   const begun = await management.writer((write) =>
     beginSession(
       { ...write, now: () => new Date(), newId: uuidv7 },
@@ -33,7 +32,18 @@ async function signedIn(scope: Scope, role: string, where: object) {
     ),
   );
   if (isProblem(begun)) throw new Error(begun.message);
-  const { cookie } = begun;
+  return begun.cookie;
+}
+
+const cookieName = "halyard-session-8080";
+const cookieOf = ({ sessionId, secret }: SessionCookie, name = cookieName) =>
+  `${name}=${sessionId}.${secret}`;
+
+/** Signs in a new user with a role, and returns a function that sends requests by this session. */
+async function signedIn(scope: Scope, role: string, where: object) {
+  const user = await given.user(scope.organizationId);
+  const personId = await given.person(user.id);
+  const cookie = await begin(personId);
   const granted = await given.grant(scope.organizationId, {
     ...{ subject: { user_id: user.id }, role, scope: where },
   });
@@ -46,7 +56,7 @@ async function signedIn(scope: Scope, role: string, where: object) {
     { because: "the directory contains the session and the role" },
   );
   const headers = {
-    cookie: `halyard-session-8080=${cookie.sessionId}.${cookie.secret}`,
+    cookie: cookieOf(cookie),
     origin: publicUrl,
     "halyard-environment": scope.first.id as string,
   };
@@ -212,19 +222,67 @@ describe("given API keys", () => {
     expect((await revoke(admin)).status).toBe(204);
   });
 
-  it("returns the stored response to the same session only", async () => {
+  it("gives the key in a stored response to the same session only, not to another of the person", async () => {
     const scope = await given.scope();
-    const where = { project: scope.project.id };
-    const [one, other] = [
-      await signedIn(scope, "editor", where),
-      await signedIn(scope, "editor", where),
-    ];
-    const body = flag();
-    const send = (person: typeof one) =>
-      person.send("POST", "/api/v1/flags", body, { "idempotency-key": "the same" });
-    const first = await send(one);
-    expect((await send(one)).body).toEqual(first.body);
-    expect((await send(other)).status).toBe(409);
+    const person = await signedIn(scope, "editor", { project: scope.project.id });
+    const other = { cookie: cookieOf(await begin(person.personId)) };
+    const path = `/api/v1/projects/${scope.project.id}/environments/${scope.first.id}/keys`;
+    const body = { kind: "server", name: "A key" };
+    const once = { "idempotency-key": "the same" };
+    const issue = (more = {}) => person.send("POST", path, body, { ...once, ...more });
+    const first = await issue();
+    expect(first.status).toBe(201);
+    expect((await issue()).body).toEqual(first.body);
+    const second = await issue(other);
+    expect(second.status).toBe(201);
+    expect(second.body.key).not.toBe(first.body.key);
+  });
+});
+
+describe("given other credentials beside a session", () => {
+  async function givenViewer() {
+    const scope = await given.scope();
+    const viewer = await signedIn(scope, "viewer", { project: scope.project.id });
+    const list = (more: Record<string, string>) =>
+      viewer.send("GET", "/api/v1/flags", undefined, more);
+    return { scope, viewer, list };
+  }
+
+  it.each([
+    ["Basic", `Basic ${Buffer.from("proxy:password").toString("base64")}`],
+    ["Digest", 'Digest username="proxy"'],
+    ["Negotiate", "Negotiate YII="],
+  ])("ignores the scheme %s of a proxy in front", async (_, authorization) => {
+    const { list } = await givenViewer();
+    expect((await list({ authorization })).status).toBe(200);
+    expect((await list({ authorization, cookie: "" })).status).toBe(401);
+  });
+
+  it("prefers a bearer token, and does not fall back to the session", async () => {
+    const { scope, viewer, list } = await givenViewer();
+    for (const token of ["invalid", ""])
+      expect((await list({ authorization: `Bearer ${token}` })).status).toBe(401);
+    const authorization = `bearer ${scope.serverKey}`;
+    const created = await viewer.send("POST", "/api/v1/flags", flag(), { authorization });
+    expect(created.status).toBe(201);
+  });
+
+  it("rejects two cookies with the same name, because another application may have set one", async () => {
+    const { viewer, list } = await givenViewer();
+    const { cookie } = viewer.headers;
+    const planted = cookieOf(await begin((await givenViewer()).viewer.personId));
+    for (const both of [`${cookie}; ${planted}`, `${planted}; ${cookie}`, `${cookie}; ${cookie}`])
+      expect((await list({ cookie: both })).status).toBe(401);
+  });
+
+  it("ignores cookies of other ports", async () => {
+    const { viewer, list } = await givenViewer();
+    const { cookie } = viewer.headers;
+    const ofOtherPort = cookie.replace(cookieName, "halyard-session-8081");
+    const longer = cookie.replace(cookieName, `${cookieName}1`);
+    expect((await list({ cookie: `${ofOtherPort}; ${cookie}; ${longer}` })).status).toBe(200);
+    for (const others of [ofOtherPort, longer, cookie.replace(cookieName, "halyard-session")])
+      expect((await list({ cookie: others })).status).toBe(401);
   });
 });
 

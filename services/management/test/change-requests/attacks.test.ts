@@ -1,6 +1,8 @@
+import type { Transaction } from "@halyard/postgres";
 import type { CallOptions } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
+import { applyGroupSettings } from "../../src/people/group-grants.ts";
 import { createDueChanges } from "../../src/upkeep/due-changes.ts";
 import { openManagement } from "../management-fixture.ts";
 import { applyDueAt, type Person, reviewsOf } from "./review-fixture.ts";
@@ -213,6 +215,24 @@ describe("an approval", () => {
     const { body: request } = await open({ enabled: true });
     expect((await given.approve(approver, request)).body.status).toBe("approved");
     await given.withdraw(organizationId, grant.body.id);
+    expect(outcome(await given.post(editor, request, "apply"))).toEqual(needsApproval);
+  });
+
+  it("does not count when the organization no longer maps groups", async () => {
+    const review = await given.reviewed();
+    const { organizationId, project, editor, open } = review;
+    const scope = { project: project.id };
+    await given.grant(organizationId, {
+      ...{ subject: { group: "approvers" }, role: "approver", scope },
+    });
+    const approver = await review.person({ role: "viewer", scope }, ["approvers"]);
+    const { body: request } = await open({ enabled: true });
+    expect((await given.approve(approver, request)).body.status).toBe("approved");
+    const { sql } = management;
+    const lease = {
+      recordAsLeader: async (work: (tx: Transaction) => Promise<void>) => sql.begin(work),
+    };
+    await applyGroupSettings({ sql, lease, groupsOrganizations: [] });
     expect(outcome(await given.post(editor, request, "apply"))).toEqual(needsApproval);
   });
 });

@@ -1,16 +1,17 @@
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { operatorToken } from "../management-fixture.ts";
 import { type Claims, clientId, givenIssuer, newKeys } from "./given-issuer.ts";
 import { type Browser, openSignIn, seedOrganization } from "./sign-in-fixture.ts";
 
 /**
  * Tests the end of sessions by the provider, by section of OpenID Connect Back-Channel Logout 1.0.
  *
- * These sections do not apply: 2.1 and 2.3 (metadata and behavior of providers), 2.7 (refresh tokens, which are never
- * requested), 3 (implementation of providers).
+ * These sections do not apply: 2.1 and 2.3 (metadata and behavior of providers), 2.2 (dynamic registration: operators
+ * register the address, by `docs/people.md`), refresh tokens in 2.7 (they are never requested), 3 (advice for providers).
  */
 const issuer = await givenIssuer();
 const signIn = await openSignIn(issuer.url);
-await seedOrganization(signIn, "ada@example.com");
+const { organizationId, userIds } = await seedOrganization(signIn, "ada@example.com");
 afterAll(async () => {
   await signIn.close();
   await issuer.close();
@@ -168,6 +169,66 @@ describe("2.7: which sessions end", () => {
     const changes = { sid: undefined, sub: "unknown" };
     expect(await sendToken(await typed(logoutClaims(changes)))).toBe(200);
     expect(await isSignedIn(browser)).toBe(true);
+  });
+});
+
+describe("the audit log", () => {
+  /** Returns the entries of ended sessions, the newest first. */
+  async function endings() {
+    const path = `/api/v1/organizations/${organizationId}/changes?action=sessions_ended`;
+    return (await signIn.call(path, { key: operatorToken })).body.changes;
+  }
+
+  it("contains the sessions that a token has ended", async () => {
+    const before = await endings();
+    await sendToken(await typed(logoutClaims()));
+    const [newest, ...earlier] = await endings();
+    expect(newest).toMatchObject({
+      ...{ user_id: userIds[0], actor: { id: userIds[0], via: "oidc" } },
+      after: { ended_by: "provider" },
+    });
+    expect(earlier).toEqual(before);
+  });
+
+  it("contains nothing about a token that has ended no session", async () => {
+    const before = await endings();
+    await sendToken(await typed(logoutClaims({ sid: "unknown" })));
+    await sendToken("invalid");
+    expect(await endings()).toEqual(before);
+  });
+});
+
+describe("2.8: responses", () => {
+  it("responds 200 without a body, or 400 with the error, and forbids the storage of both", async () => {
+    const [done, rejected] = await Promise.all(
+      [await typed(logoutClaims()), "invalid"].map((token) =>
+        send(new URLSearchParams({ logout_token: token })),
+      ),
+    );
+    expect([done?.status, await done?.text()]).toEqual([200, ""]);
+    expect([rejected?.status, await rejected?.json()]).toMatchObject([
+      400,
+      { error: { code: "VALIDATION_001" } },
+    ]);
+    for (const response of [done, rejected])
+      expect(response?.headers.get("cache-control")).toBe("no-store");
+  });
+});
+
+describe("4.1: confusion of tokens", () => {
+  it("accepts no id token as a logout token", async () => {
+    expect(await sendToken(issuer.state.idToken)).toBe(400);
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  it("accepts no logout token as an id token", async () => {
+    const own = signIn.browser();
+    const { state } = await own.begin();
+    issuer.state.idToken = await typed(logoutClaims());
+    expect(await own.callback({ code: "a", state, iss: issuer.url })).toMatchObject({
+      problem: "invalid_response",
+    });
+    expect(own.hasSession()).toBe(false);
   });
 });
 

@@ -4,12 +4,8 @@ import { type Browser, openSignIn, personOf, seedOrganization } from "./sign-in-
 
 /**
  * Tests what a sign-in accepts from the browser and from the provider, by section of RFC 9700 (best current practice for
- * OAuth 2.0 security) and of OpenID Connect Core 1.0, for a client that uses the authorization code flow.
- *
- * These sections do not apply: RFC 9700, 2.1.2 and 4.3.2 (implicit grant, which is never requested), 2.2 and 4.10 (sender
- * constrained access tokens: the access token is used once, for UserInfo, and not stored), 2.4 (passwords), 4.14 (refresh
- * tokens, which are never requested), 4.16 (clickjacking of the provider's page); Core, 3.2 and 3.3 (implicit and hybrid
- * flow), 6 (request objects), 8 (pairwise subjects are opaque to a client), 10.2 (encrypted id tokens).
+ * OAuth 2.0 security), of OpenID Connect Core 1.0 ("Core") and of its Basic Client Implementer's Guide 1.0 ("Basic").
+ * `standards.test.ts` lists where each section is tested, or why it does not apply.
  */
 const issuer = await givenIssuer();
 const signIn = await openSignIn(issuer.url);
@@ -182,7 +178,7 @@ describe("session fixation", () => {
   });
 });
 
-describe("OpenID Connect Core 1.0, 3.1.3.7: id tokens", () => {
+describe("Basic 2.2 (Core 3.1.3.7): id tokens", () => {
   const invalid = { problem: "invalid_response" };
 
   it.each([
@@ -234,7 +230,7 @@ describe("OpenID Connect Core 1.0, 3.1.3.7: id tokens", () => {
   });
 });
 
-describe("OpenID Connect Core 1.0, 10.1.1: rotation of keys", () => {
+describe("Core 10.1.1: rotation of keys", () => {
   it("accepts a new key immediately, and rejects a withdrawn one", async () => {
     await signInWith({});
     const [before] = issuer.state.published;
@@ -249,7 +245,7 @@ describe("OpenID Connect Core 1.0, 10.1.1: rotation of keys", () => {
   });
 });
 
-describe("OpenID Connect Core 1.0, 5.3: claims of UserInfo", () => {
+describe("Basic 2.3.2 (Core 5.3.2): claims of UserInfo", () => {
   it("reads the address and the groups there if the id token lacks them", async () => {
     const email = "ada@example.com";
     issuer.state.userInfo = { sub: "ada-subject", email, email_verified: true };
@@ -264,7 +260,7 @@ describe("OpenID Connect Core 1.0, 5.3: claims of UserInfo", () => {
   });
 });
 
-describe("OpenID Connect Core 1.0, 5.7: the subject identifies an account", () => {
+describe("Basic 2.5.3 (Core 5.7): the subject identifies an account", () => {
   it("keeps the person when the address changes", async () => {
     await signInWith({});
     const person = await personOf(signIn, userId);
@@ -303,7 +299,7 @@ describe("OpenID Connect Core 1.0, 5.7: the subject identifies an account", () =
   });
 });
 
-describe("OpenID Connect Core 1.0, 3.1.2.6: errors of the provider", () => {
+describe("Basic 2.1.5.2 (Core 3.1.2.6): errors of the provider", () => {
   it.each([
     ["access_denied", "denied"],
     ["login_required", "denied"],

@@ -34,6 +34,8 @@ export async function givenIssuer() {
     userInfo: undefined as Record<string, unknown> | undefined,
     /** The last request at the token endpoint. */
     tokenRequest: new URLSearchParams(),
+    /** All requests so far. */
+    calls: [] as { request: string; authorization: string | undefined }[],
     override: undefined as Override | undefined,
     /** Time before each response. */
     delayMs: 0,
@@ -42,6 +44,8 @@ export async function givenIssuer() {
   const server = createServer((request, response) => void handle(request, response));
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { authorization } = request.headers;
+    state.calls.push({ request: `${request.method} ${request.url}`, authorization });
     if (state.override?.(request, response)) return;
     if (state.delayMs > 0) await delay(state.delayMs);
     const send = (body: unknown) => {

@@ -1,5 +1,6 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
 import { operatorToken } from "../management-fixture.ts";
 import { openPeople } from "./person-fixture.ts";
 
@@ -52,6 +53,23 @@ describe("reading the session", () => {
   it("is not for tokens", async () => {
     const answer = await people.call("/api/v1/session", { key: operatorToken });
     expect([answer.status, answer.body.error.code]).toEqual([403, "AUTH_002"]);
+  });
+});
+
+describe("the ways of signing in", () => {
+  it("limit an address that sends made-up sessions, and no other", async () => {
+    const limited = await openPeople({ keyRate: { requestsPerSecond: 0.01, burst: 2 } });
+    const { port } = limited.publicUrl;
+    const made = `halyard-session-${port}=${uuidv7()}.${"s".repeat(43)}`;
+    const ask = async (address: string, cookie = "") => {
+      const headers = { "x-forwarded-for": address, cookie };
+      return (await limited.call("/auth/methods", { headers })).status;
+    };
+    const statuses = [];
+    for (let count = 0; count < 3; count += 1) statuses.push(await ask("192.0.2.1", made));
+    expect(statuses).toEqual([200, 200, 429]);
+    expect([await ask("192.0.2.1"), await ask("192.0.2.2", made)]).toEqual([200, 200]);
+    await limited.close();
   });
 });
 

@@ -1,3 +1,4 @@
+import type { Rate } from "@halyard/rate-limit";
 import { createLogger } from "@halyard/service";
 import {
   type Ceremony,
@@ -10,13 +11,16 @@ import { tenancyOf } from "../tenancy-fixture.ts";
 import { createBrowser } from "./sign-in-fixture.ts";
 
 /** Opens management without a provider: people sign in by passkeys and by the operator's links. */
-export async function openPeople(options: { byOperator?: boolean; passkeys?: boolean } = {}) {
+export async function openPeople(
+  options: { byOperator?: boolean; passkeys?: boolean; keyRate?: Rate } = {},
+) {
   const publicUrl = new URL("http://localhost");
-  const { byOperator = true, passkeys = true } = options;
+  const { byOperator = true, passkeys = true, keyRate } = options;
   const lines: string[] = [];
   const management = await openManagement({
     signIn: { publicUrl, oidc: undefined, passkeys, byOperator },
     trustedProxies: ["127.0.0.1"],
+    ...(keyRate && { keyRate }),
     logger: createLogger({
       ...{ service: "management", level: "info" },
       destination: { write: (line: string) => lines.push(line) },
