@@ -177,4 +177,23 @@ describe("a proposed change in words", () => {
       { label: "Entries", after: "3" },
     ]);
   });
+
+  it("has what something else has made of an audience, and of a protection", () => {
+    const plan = (value: string) => [[{ attribute: "plan", operator: "equals" as const, value }]];
+    const audience: ProposedChange = {
+      ...{ kind: "audience", audience: "beta", base_version: 1, patch: { match: plan("pro") } },
+      ...{ before: { match: [], list: null }, now: { match: plan("free"), list: null } },
+    };
+    expect(proposedWords(audience).since).toMatchObject([
+      { label: "Alternatives", before: "none", after: expect.stringContaining("free") },
+    ]);
+    const protection: ProposedChange = {
+      ...{ kind: "protection", environment_id: "p", environment_name: "production" },
+      ...{ base_version: 1, before: production.protected, now: null },
+      protected: { ...production.protected, approvals: 2 },
+    };
+    expect(proposedWords(protection).since).toEqual([
+      { label: "Protection", before: "1 approval", after: "Not protected" },
+    ]);
+  });
 });

@@ -3,13 +3,11 @@ import type {
   ChangeRequestStatus,
   ListedChangeRequest,
   Match,
-  ProposedChange as ProposedChangeResource,
   Protection,
   StoredVariations,
 } from "@halyard/contracts";
 import { momentAfter } from "../flags/decide-flag.ts";
 import type { Content, FlagEnvironment } from "../flags/flag.ts";
-import { variationsResource } from "../flags/variations.ts";
 import type { AudiencePatch, Proposal } from "../protection/proposal.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { describeChanges } from "./describe-changes.ts";
@@ -153,28 +151,6 @@ export function listedRequestResource(
     change_count: request.changes.length,
     summary: describeChanges(request.changes),
   };
-}
-
-/** Returns a change as the API represents it. `now` is the current value, if it differs from the one before. */
-export function changeResource(change: DecidedChange, now?: Content): ProposedChangeResource {
-  switch (change.kind) {
-    case "state":
-      return { ...change, ...(now !== undefined && { now }) } as ProposedChangeResource;
-    case "flag_variations":
-      return {
-        ...change,
-        variations: variationsResource(change.variations) ?? [],
-        before: variationsResource(change.before) ?? [],
-      };
-    case "audience_list": {
-      const { add, remove, ...rest } = change;
-      return { ...rest, added: add.length, removed: remove.length };
-    }
-    case "flag_deletion":
-    case "audience":
-    case "protection":
-      return change as ProposedChangeResource;
-  }
 }
 
 export const pathOf = ({ id }: Pick<ChangeRequest, "id">): string =>

@@ -14,20 +14,13 @@ import type { Sql } from "@halyard/postgres";
 import type { TimeAndIds } from "../access/change-context.ts";
 import { authorOf, type KeyPrincipal, type Principal } from "../access/principal.ts";
 import { type Change, changeOf, type Propose, type Routes } from "../access/routes.ts";
-import type { Content } from "../flags/flag.ts";
-import { findFlag } from "../flags/flag-store.ts";
 import { storedVariations } from "../flags/variations.ts";
 import type { Writer } from "../outbox/write.ts";
 import type { Proposal } from "../protection/proposal.ts";
 import { protectionOf } from "../protection/protection.ts";
 import { type Applier, applyRequest, recordUnapplied } from "./apply-request.ts";
-import { baseIdOf, readPlace } from "./base.ts";
-import {
-  type ChangeRequest,
-  changeResource,
-  listedRequestResource,
-  pathOf,
-} from "./change-request.ts";
+import { readPlace } from "./base.ts";
+import { type ChangeRequest, listedRequestResource, pathOf } from "./change-request.ts";
 import {
   draftOfWrite,
   editRequest,
@@ -38,6 +31,7 @@ import {
   type RequestAndStanding,
   rebaseRequest,
 } from "./request-changes.ts";
+import { requestResource } from "./request-resource.ts";
 import { findRequest, listRequests } from "./request-store.ts";
 import { approve, reject, withdraw } from "./review-request.ts";
 import { readStanding } from "./standing.ts";
@@ -85,26 +79,6 @@ function registerReads(routes: Routes, sql: Sql): void {
 
 const isVisible = (principal: Principal, request: ChangeRequest): boolean =>
   principal.kind === "operator" || mayView(principal.key, request);
-
-/** Returns a request with its changes. A changed value is beside the one before. */
-async function requestResource(
-  sql: Sql | Change["tx"],
-  { request, standing, place }: RequestAndStanding,
-): Promise<contract.ChangeRequest> {
-  const isStale = standing.differences.length > 0 && request.status !== "applied";
-  const changes = await Promise.all(
-    request.changes.map(async (change) => {
-      if (change.kind !== "state" || !isStale) return changeResource(change);
-      const { flag_id: flagId, environment_id: environmentId } = change;
-      const found = await findFlag(sql, { projectId: place.projectId, flagId, environmentId });
-      const isSame = String(found?.state.version) === request.base[baseIdOf(change)]?.version;
-      const now: Content | undefined = isSame ? undefined : found?.state.content;
-      return changeResource(change, now);
-    }),
-  );
-  const differences = [...standing.differences];
-  return { ...listedRequestResource(request, standing), changes, differences };
-}
 
 const answerRequest = async (done: RequestAndStanding, { tx }: Pick<Change, "tx">) =>
   answer.ok(await requestResource(tx, done));

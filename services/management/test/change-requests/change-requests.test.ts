@@ -173,6 +173,35 @@ describe("a stale request", () => {
     expect(await state()).toMatchObject({ enabled: false, rollout_percentage: 50 });
   });
 
+  it("has the current variations, audience and protection beside those before", async () => {
+    const { editor, admin, byKey, production } = await given.reviewed({ approvals: 2 });
+    const variations = (blue: string) => [
+      { key: "blue", value: blue },
+      { key: "red", value: "#f00" },
+    ];
+    const typed = { value_type: "string", variations: variations("#00f") };
+    const color = await byKey("POST", "/api/v1/flags", { key: "color", name: "Color", ...typed });
+    await byKey("POST", "/api/v1/audiences", { key: "beta", name: "Beta" });
+    const match = (plan: string) => [[{ attribute: "plan", operator: "equals", value: plan }]];
+    const open = async (blue: string, plan: string, approvals: number) => {
+      const changes = [
+        { kind: "flag_variations", flag_id: color.id, variations: variations(blue) },
+        { kind: "audience", audience: "beta", patch: { match: match(plan) } },
+        { kind: "protection", environment_id: production.id, protected: { approvals } },
+      ];
+      const body = { title: "Everything", changes };
+      return (await editor.call("/api/v1/change-requests", { method: "POST", body })).body;
+    };
+    const [request, other] = [await open("#00e", "pro", 1), await open("#00a", "free", 3)];
+    await given.post(admin, other, "bypass", { reason: "An outage" });
+    const stale = await editor.call(`/api/v1/change-requests/${request.id}`);
+    expect(stale.body.changes).toMatchObject([
+      { before: variations("#00f"), variations: variations("#00e"), now: variations("#00a") },
+      { before: { match: [] }, now: { match: match("free"), list: null } },
+      { before: { approvals: 2 }, protected: { approvals: 1 }, now: { approvals: 3 } },
+    ]);
+  });
+
   it("is one whose audience was widened", async () => {
     const { open, editor, approver, serverKey } = await given.reviewed();
     const body = { key: "beta", name: "Beta" };
