@@ -221,6 +221,9 @@ export const listChangeRequests = defineRoute({
     body: z.strictObject({
       change_requests: z.array(ListedChangeRequest),
       next_before: Id.nullable(),
+      pending: z
+        .strictObject({ open: z.int(), approved: z.int(), stale: z.int() })
+        .describe("The numbers of all requests that have not ended, whatever the filter"),
     }),
   },
 });

@@ -32,7 +32,7 @@ import { record } from "./record-request.ts";
 import { hasEnded, mayView, noSuchRequest, type RequestAndStanding } from "./request-changes.ts";
 import { lockRequest, updateRequest } from "./request-store.ts";
 import { isStale } from "./review-request.ts";
-import { neededApprovals, readCountedApprovals } from "./standing.ts";
+import { neededApprovals, noStanding, readCountedApprovals } from "./standing.ts";
 
 /**
  * The application of a change request: all changes in one transaction, or none. It locks everything that the changes refer
@@ -98,7 +98,7 @@ export async function applyRequest(
   // Otherwise a role could be withdrawn between the count of the approvals and the commit.
   await holdRoles(tx, request.organizationId);
   const { place, base } = await lockBase(tx, request.projectId, request.changes);
-  const ended = { request, place, standing: { needed: [], differences: [] } };
+  const ended = { request, place, standing: noStanding };
   if (request.status === "applied") return ended;
   const wrongTime = checkStatus(request, applier, now());
   if (wrongTime !== undefined) return wrongTime;

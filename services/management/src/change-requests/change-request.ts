@@ -111,14 +111,14 @@ export type NeededApproval = { environment: FlagEnvironment; approvals: number; 
 /** The current approvals and differences of a request, which are not stored. */
 export type Standing = { needed: readonly NeededApproval[]; differences: readonly string[] };
 
-const isPending = ({ status }: Pick<ChangeRequest, "status">) =>
-  status === "draft" || status === "open" || status === "approved";
+const isOpen = ({ status }: Pick<ChangeRequest, "status">) =>
+  status === "open" || status === "approved";
 
-/** Returns the status with what has changed since the request was made. */
+/** Returns the status with what has changed since the request was made. A draft is not reviewed, and does not become stale. */
 export const statusOf = (
   request: Pick<ChangeRequest, "status">,
   { differences }: Pick<Standing, "differences">,
-): ChangeRequestStatus => (isPending(request) && differences.length > 0 ? "stale" : request.status);
+): ChangeRequestStatus => (isOpen(request) && differences.length > 0 ? "stale" : request.status);
 
 /** Returns a request as lists contain it. */
 export function listedRequestResource(

@@ -15,7 +15,6 @@ import {
   contentHashOf,
   type DecidedChange,
   nextStep,
-  type Standing,
 } from "./change-request.ts";
 import { describeChanges, shorten } from "./describe-changes.ts";
 import { checkUnprotected } from "./may-apply.ts";
@@ -28,7 +27,7 @@ import {
   removeOldestDrafts,
   updateRequest,
 } from "./request-store.ts";
-import { isApproved, readStanding } from "./standing.ts";
+import { isApproved, readStanding, type WithStanding } from "./standing.ts";
 import { affectedEnvironments, decideChanges } from "./values-of-changes.ts";
 
 /**
@@ -36,7 +35,7 @@ import { affectedEnvironments, decideChanges } from "./values-of-changes.ts";
  * request first.
  */
 export type RequestWrite = Change<KeyPrincipal>;
-export type RequestAndStanding = { request: ChangeRequest; standing: Standing; place: Place };
+export type RequestAndStanding = WithStanding & { place: Place };
 
 /** A request with proposals in place of its changes. */
 export type WithProposals<Body> = Omit<Body, "changes"> & { proposals: readonly Proposal[] };
@@ -303,7 +302,7 @@ async function withStanding(
 export async function lockPending(
   { tx, principal }: RequestWrite,
   id: string,
-): Promise<{ request: ChangeRequest; place: Place; standing: Standing } | Problem> {
+): Promise<RequestAndStanding | Problem> {
   const { key } = principal;
   const request = await lockRequest(tx, { id, projectId: key.projectId });
   if (request === undefined || !mayView(key, request)) return noSuchRequest;

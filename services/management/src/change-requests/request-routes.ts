@@ -19,7 +19,7 @@ import type { Writer } from "../outbox/write.ts";
 import type { Proposal } from "../protection/proposal.ts";
 import { protectionOf } from "../protection/protection.ts";
 import { type Applier, applyRequest, recordUnapplied } from "./apply-request.ts";
-import { readPlace } from "./base.ts";
+import { type Place, readPlace } from "./base.ts";
 import { type ChangeRequest, listedRequestResource, pathOf } from "./change-request.ts";
 import {
   draftOfWrite,
@@ -32,9 +32,9 @@ import {
   rebaseRequest,
 } from "./request-changes.ts";
 import { requestResource } from "./request-resource.ts";
-import { findRequest, listRequests } from "./request-store.ts";
+import { findRequest, listRequests, readOpen } from "./request-store.ts";
 import { approve, reject, withdraw } from "./review-request.ts";
-import { readStanding } from "./standing.ts";
+import { findStale, readStanding, withStandings } from "./standing.ts";
 
 /** Registers the routes of change requests. Only sessions approve, reject and bypass, and the operator's token bypasses. */
 export function registerChangeRequestRoutes(routes: Routes, { sql }: { sql: Sql }): void {
@@ -54,17 +54,19 @@ function registerReads(routes: Routes, sql: Sql): void {
     const { projectId, environmentOnly } = key;
     const { limit = defaultLimit, before } = query;
     const statuses = query.status?.split(",") ?? listedByDefault;
-    const environmentId = environmentOnly ? key.environmentId : undefined;
+    const within = { projectId, environmentId: environmentOnly ? key.environmentId : undefined };
     const place = await readPlace(sql, projectId);
-    const filter = { projectId, statuses, environmentId };
+    const { staleIds, pending } = await readPending(sql, place, within);
+    const filter = { ...within, statuses, staleIds };
     const { requests, more } = await listRequests(sql, filter, { before, limit });
-    const listed = await Promise.all(
-      requests.map(async (request) =>
-        listedRequestResource(request, await readStanding(sql, request, place)),
+    const listed = await withStandings(sql, requests, place);
+    return answer.ok({
+      change_requests: listed.map(({ request, standing }) =>
+        listedRequestResource(request, standing),
       ),
-    );
-    const next_before = more ? (requests.at(-1)?.id ?? null) : null;
-    return answer.ok({ change_requests: listed, next_before });
+      next_before: more ? (requests.at(-1)?.id ?? null) : null,
+      pending,
+    });
   });
 
   routes.read(contract.getChangeRequest, async ({ params }, principal) => {
@@ -75,6 +77,19 @@ function registerReads(routes: Routes, sql: Sql): void {
     const standing = await readStanding(sql, request, place);
     return answer.ok(await requestResource(sql, { request, standing, place }));
   });
+}
+
+/** Counts the requests that have not ended, by their current status. */
+async function readPending(sql: Sql, place: Place, within: Parameters<typeof readOpen>[1]) {
+  const { open, stale } = await readOpen(sql, within);
+  const staleIds = await findStale(sql, place, open);
+  const count = (status: contract.ChangeRequestStatus) =>
+    open.filter((each) => each.status === status && !staleIds.includes(each.id)).length;
+  const pending = {
+    ...{ open: count("open"), approved: count("approved") },
+    stale: stale + staleIds.length,
+  };
+  return { staleIds, pending };
 }
 
 const isVisible = (principal: Principal, request: ChangeRequest): boolean =>

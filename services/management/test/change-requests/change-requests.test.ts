@@ -243,6 +243,53 @@ describe("a stale request", () => {
   });
 });
 
+describe("the list of requests", () => {
+  async function oneOfEach() {
+    const review = await given.reviewed({ approvals: 1, without_approval: ["off"] });
+    const { open, change, editor, approver } = review;
+    const approved = async (patch: object) => {
+      const { body: request } = await open(patch);
+      await given.approve(approver, request);
+      return request;
+    };
+    const on = await approved({ enabled: true });
+    await given.post(editor, on, "apply");
+    await change({ rollout_percentage: 4 });
+    const stale = await approved({ rollout_percentage: 5 });
+    await change({ enabled: false });
+    const { body: pending } = await open({ rollout_percentage: 6 });
+    const ready = await approved({ rollout_percentage: 7 });
+    const list = async (query: string) =>
+      (await editor.call(`/api/v1/change-requests?${query}`)).body;
+    const listed = async (query: string) =>
+      (await list(query)).change_requests.map((each: { id: string; status: string }) => [
+        each.id,
+        each.status,
+      ]);
+    return { on, stale, pending, ready, list, listed };
+  }
+
+  it("is filtered by the status that it contains", async () => {
+    const { on, stale, pending, ready, listed } = await oneOfEach();
+    expect(await listed("status=stale")).toEqual([[stale.id, "stale"]]);
+    expect(await listed("status=open")).toEqual([[pending.id, "open"]]);
+    expect(await listed("status=approved")).toEqual([[ready.id, "approved"]]);
+    expect(await listed("")).toEqual([
+      [ready.id, "approved"],
+      [pending.id, "open"],
+      [stale.id, "stale"],
+      [on.id, "applied"],
+    ]);
+    expect(await listed("status=draft")).toEqual([[expect.any(String), "draft"]]);
+  });
+
+  it("counts all requests that have not ended, on any page", async () => {
+    const { list } = await oneOfEach();
+    const page = await list("status=applied&limit=1");
+    expect(page.pending).toEqual({ open: 1, approved: 1, stale: 1 });
+  });
+});
+
 describe("the end of a request", () => {
   it("is a rejection by one approver", async () => {
     const { open, approver, second, editor } = await given.reviewed({ approvals: 2 });
