@@ -20,7 +20,7 @@ import { describeChanges, shorten } from "./describe-changes.ts";
 import { checkUnprotected } from "./may-apply.ts";
 import { record } from "./record-request.ts";
 import {
-  countOpen,
+  countPending,
   findByWrite,
   insertRequest,
   lockRequest,
@@ -59,20 +59,34 @@ export async function openNew(
   });
   const wrongTime = checkTimed(change, request, place);
   if (wrongTime !== undefined) return wrongTime;
-  if ((await countOpen(tx, key.projectId)) >= maxOpen) return tooManyOpen;
+  const full = await checkRoom(tx, request);
+  if (full !== undefined) return full;
   const opened = await settle(change, request, place);
   await insertRequest(tx, opened.request);
   await record(change, "change_request_opened", opened.request, null);
   return opened;
 }
 
-/** Maximum number of open requests of a project, each with up to 4 MiB of changes. */
-const maxOpen = 200;
+/** Maximum number of requests of a project that have not ended, each with up to 4 MiB of changes. */
+const maxPending = 200;
 
-const tooManyOpen = createProblem(
-  "CONFLICT_001",
-  `The project has ${maxOpen} open change requests, which is the maximum. Apply, reject or withdraw some.`,
-);
+/** Maximum number of them by one author, so that a program does not use up those of the project. */
+const maxPendingOfAuthor = 50;
+
+async function checkRoom(
+  tx: Transaction,
+  author: Pick<ChangeRequest, "projectId" | "createdBy">,
+): Promise<Problem | undefined> {
+  const { ofProject, ofAuthor } = await countPending(tx, author);
+  if (ofAuthor >= maxPendingOfAuthor) return tooManyPending("You have", maxPendingOfAuthor);
+  return ofProject >= maxPending ? tooManyPending("The project has", maxPending) : undefined;
+}
+
+const tooManyPending = (has: string, maximum: number): Problem =>
+  createProblem(
+    "CONFLICT_001",
+    `${has} ${maximum} pending change requests, which is the maximum. Apply, reject or withdraw some.`,
+  );
 
 /** Maximum number of drafts that refused writes of one author leave. */
 const maxDrafts = 20;
@@ -93,7 +107,8 @@ export async function draftOfWrite(
   const made = await findByWrite(tx, { projectId, createdBy, draftSha256 });
   if (made !== undefined && (made.status !== "draft" || !isOpened)) {
     const standing = await readStanding(tx, made, place);
-    if (standing.differences.length === 0) return { request: made, standing, place };
+    const isCurrent = made.status !== "stale" && standing.differences.length === 0;
+    if (isCurrent) return { request: made, standing, place };
     // Otherwise a program that repeats its write would get a stale request each time.
     if (made.status !== "draft") return rebaseRequest(change, made.id);
   }
@@ -108,7 +123,8 @@ export async function draftOfWrite(
   const request = isOpened
     ? await settle(change, fresh, place)
     : await withStanding(tx, fresh, place);
-  if (isOpened && (await countOpen(tx, projectId)) >= maxOpen) return tooManyOpen;
+  const full = isOpened ? await checkRoom(tx, fresh) : undefined;
+  if (full !== undefined) return full;
   if (made !== undefined) await updateRequest(tx, request.request);
   else if (!(await insertRequest(tx, request.request))) return concurrentWrite;
   if (isOpened) await record(change, "change_request_opened", request.request, null);
@@ -182,6 +198,8 @@ export async function openDraft(
   const refused =
     checkMayPropose(key, proposalsOf(request.changes)) ?? checkTimed(change, request, place);
   if (refused !== undefined) return refused;
+  const full = await checkRoom(change.tx, request);
+  if (full !== undefined) return full;
   const opened: ChangeRequest = { ...request, status: "open", ...nextStep(request, change.now()) };
   const settled = await settle(change, opened, place);
   await updateRequest(change.tx, settled.request);

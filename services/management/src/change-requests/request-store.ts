@@ -97,6 +97,24 @@ export async function readOpen(
   return { open, stale: stale.count };
 }
 
+/** Returns the projects with open or approved requests, and the sequence of the newest entry of their audit logs. */
+export function findProjectsWithOpen(
+  sql: Sql,
+): Promise<{ projectId: string; sequence: number | null }[]> {
+  return sql`
+    select project.id as "projectId", (
+      select change.sequence from changes as change
+      where change.project_id = project.id
+      order by change.sequence desc
+      limit 1
+    ) as sequence
+    from projects as project
+    where exists (
+      select from change_requests as request
+      where request.project_id = project.id and request.status in ('open', 'approved')
+    )`;
+}
+
 type InProject = {
   projectId: string;
   /** Selects the requests that affect no other environment. */
@@ -146,6 +164,19 @@ type RequestFilter = InProject & {
   staleIds: readonly string[];
 };
 
+/** Counts the requests of a project that have not ended, and those of one author among them. */
+export async function countPending(
+  tx: Transaction,
+  { projectId, createdBy }: Pick<ChangeRequest, "projectId" | "createdBy">,
+): Promise<{ ofProject: number; ofAuthor: number }> {
+  const [row] = await tx<[{ ofProject: number; ofAuthor: number }]>`
+    select count(*)::integer as "ofProject",
+      (count(*) filter (where created_by = ${createdBy}))::integer as "ofAuthor"
+    from change_requests
+    where project_id = ${projectId} and status in ('open', 'approved', 'stale')`;
+  return row;
+}
+
 /** Finds a request that a refused write has made already. */
 export async function findByWrite(
   tx: Transaction,
@@ -156,7 +187,9 @@ export async function findByWrite(
     select ${columns} from ${tables}
     where request.project_id = ${projectId} and request.created_by = ${createdBy}
       and request.draft_sha256 = ${draftSha256}
-      and request.status in ('draft', 'open', 'approved')
+      and request.status in ('draft', 'open', 'approved', 'stale')
+    order by request.status = 'stale'
+    limit 1
     for update of request`;
   return row && fromRow(row);
 }
@@ -216,6 +249,18 @@ export async function removeOldDrafts(sql: Sql, days: number, atMost: number): P
     delete from change_requests where id = any(array(
       select id from change_requests
       where status = 'draft' and updated_at < clock_timestamp() - ${days} * interval '1 day'
+      limit ${atMost}
+    ))`;
+  return removed.count;
+}
+
+/** Removes requests that ended longer ago than a number of days. Returns their number. */
+export async function removeEndedRequests(sql: Sql, days: number, atMost: number): Promise<number> {
+  const removed = await sql`
+    delete from change_requests where id = any(array(
+      select id from change_requests
+      where status in ('applied', 'rejected', 'withdrawn')
+        and updated_at < clock_timestamp() - ${days} * interval '1 day'
       limit ${atMost}
     ))`;
   return removed.count;
