@@ -111,7 +111,8 @@ export type NeededApproval = { environment: FlagEnvironment; approvals: number; 
 /** The current approvals and differences of a request, which are not stored. */
 export type Standing = { needed: readonly NeededApproval[]; differences: readonly string[] };
 
-const isOpen = ({ status }: Pick<ChangeRequest, "status">) =>
+/** Returns whether a request is under review or approved. */
+export const isOpen = ({ status }: Pick<ChangeRequest, "status">) =>
   status === "open" || status === "approved";
 
 /** Returns the status with what has changed since the request was made. A draft is not reviewed, and does not become stale. */
