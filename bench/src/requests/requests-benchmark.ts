@@ -9,7 +9,7 @@ import { during } from "../time.ts";
 
 export const requestsBenchmark: Benchmark = {
   name: "requests",
-  pinned: true,
+  pinned: false,
   summary: "a change request of 200 changes, and what other tenants wait meanwhile",
   method:
     "A key opens a request that changes the percentage of 200 flags in a protected environment. An approver approves it and applies it. The time is from the request of the approval to the response of the application, when an edge serves all changes. Meanwhile four other organizations toggle a flag each, one request after the other. The baseline is the slowest of their writes without an application, for as long and in turn.",

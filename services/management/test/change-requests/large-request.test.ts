@@ -40,6 +40,16 @@ describe("a request of 200 changes", () => {
     expect(await countOn()).toBe(200);
   });
 
+  it("has an entry of each change in the audit log, and that of the request after them", async () => {
+    const { editor, request, flagIds } = await largeRequest();
+    await given.post(editor, request, "apply");
+    const entries = await management.sql<{ action: string; flagId: string | null }[]>`
+      select action, flag_id as "flagId" from changes
+      where cause_id = ${request.id} order by sequence`;
+    expect(entries.map(({ flagId }) => flagId)).toEqual([...flagIds, null]);
+    expect(entries.at(-1)?.action).toBe("change_request_applied");
+  });
+
   it("is not applied at all if one of them is stale", async () => {
     const { editor, request, flagIds, production, admin, countOn } = await largeRequest();
     const last = { flag_id: flagIds.at(-1), environment_id: production.id };
