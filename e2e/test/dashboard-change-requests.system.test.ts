@@ -128,11 +128,11 @@ describeInChromium("given three people and an environment that is protected", ()
       await eve.getByRole("button", { name: "Request the change" }).click();
       const dialog = eve.getByRole("dialog", { name: "Request the change" });
       expect(await dialog.getByLabel("Title").inputValue()).toBe(
-        "new-checkout in production: state off → on",
+        "new-checkout in production: turned on",
       );
       await expectNoSeriousViolations(eve);
       path = await request(eve, "The tests of the checkout passed.");
-      await heading(eve, "new-checkout in production: state off → on").waitFor();
+      await heading(eve, "new-checkout in production: turned on").waitFor();
       await eve.getByText("production: 0 of 1 approval").waitFor();
       await eve.getByText("Approvals are missing: 1 more").first().waitFor();
     });
@@ -255,7 +255,7 @@ describeInChromium("given three people and an environment that is protected", ()
     const link = turned.getByRole("link", { name: "by a change request" });
     await expectNoSeriousViolations(anna);
     await link.click();
-    await heading(anna, "new-checkout in production: state off → on").waitFor();
+    await heading(anna, "new-checkout in production: turned on").waitFor();
   });
 
   describe("every other change of what the environment answers is requested", () => {
@@ -282,7 +282,7 @@ describeInChromium("given three people and an environment that is protected", ()
         .first()
         .click();
       await eve.getByRole("dialog").getByRole("button", { name: "Request the change" }).click();
-      await expectOpen("new-checkout in production: state off → on");
+      await expectOpen("new-checkout in production: turned on");
     });
 
     it("by a schedule, which is a request with a time", async () => {

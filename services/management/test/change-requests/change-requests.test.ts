@@ -34,7 +34,7 @@ describe("a change of a protected environment", () => {
           after: { rollout_percentage: 50, targeting_rules: [{ name: "All" }] },
         },
       ],
-      summary: "checkout in production: 100 % → 50 %, rule 1 added",
+      summary: "checkout in production: 100 % → 50 %, rule “All” added",
       needed: [{ environment_name: "production", approvals: 1, given: 0 }],
     });
   });
