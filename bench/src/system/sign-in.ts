@@ -6,7 +6,7 @@ import type { Tenant } from "./tenant.ts";
 
 export type SignedIn = Awaited<ReturnType<typeof signIn>>;
 
-/** Number of sign-ins. Each has an address of its own, because sign-ins are limited by address. */
+/** Number of sign-ins. Each uses another address, because of the rate limit per address. */
 let signIns = 0;
 
 /** Signs in a user by a link of the operator. Returns the headers of the session's requests. */

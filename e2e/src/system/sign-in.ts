@@ -4,7 +4,7 @@ import { must, operatorToken, type Tenant } from "./tenancy.ts";
 /** The address at which people open a system without a gateway. */
 export const publicUrl = "http://localhost:8080";
 
-/** Headers of the requests that a browser sends for a person who is signed in. */
+/** Headers of a browser with a session. */
 export type BrowserHeaders = Record<string, string>;
 
 /** Creates a user with a role in the project of a tenant, and signs in by the operator's link. */

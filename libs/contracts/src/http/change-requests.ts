@@ -223,7 +223,7 @@ export const listChangeRequests = defineRoute({
       next_before: Id.nullable(),
       pending: z
         .strictObject({ open: z.int(), approved: z.int(), stale: z.int() })
-        .describe("The numbers of all requests that have not ended, whatever the filter"),
+        .describe("Numbers of pending requests by status, regardless of the filter"),
     }),
   },
 });

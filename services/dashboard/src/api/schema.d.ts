@@ -2591,7 +2591,7 @@ export interface components {
         ListChangeRequestsAnswer: {
             change_requests: components["schemas"]["ListedChangeRequest"][];
             next_before: string | null;
-            /** @description The numbers of all requests that have not ended, whatever the filter */
+            /** @description Numbers of pending requests by status, regardless of the filter */
             pending: {
                 open: number;
                 approved: number;

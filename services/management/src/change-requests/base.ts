@@ -17,7 +17,7 @@ import {
 export type Place = { projectId: string; environments: readonly VersionedEnvironment[] };
 type VersionedEnvironment = FlagEnvironment & { version: number };
 
-/** What a change replaces. Changes have these members, among others. */
+/** The subject of a change. Changes have these members, among others. */
 export type Subject = {
   kind: DecidedChange["kind"];
   flag_id?: string;

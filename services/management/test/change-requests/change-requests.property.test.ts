@@ -95,8 +95,8 @@ async function readApplied(entries: readonly AuditedEntry[]) {
 }
 
 /**
- * Returns the open requests of which a list says something else than their application, which reads what the changes refer
- * to again. The processes can apply a due request between the two.
+ * Returns the open requests whose staleness differs between a list and an application, which reads all references again.
+ * The processes can apply a due request between the two.
  */
 async function findMisjudged({ project }: Review): Promise<string[]> {
   for (let attempt = 1; ; attempt += 1) {

@@ -18,7 +18,7 @@ type Request = [method: string, path: string, body?: unknown, options?: CallOpti
 /** A route that can change what an environment answers, with the requests that would change it. */
 type Door = {
   send: (house: House) => readonly Request[];
-  /** What each request is answered for a key with the scope `write` and for an editor: the code of the error, or the status. */
+  /** The error code or the status of each response to a key with the scope `write`, and to an editor. */
   answers?: readonly (string | number)[];
   /** The credentials whose request is a permitted bypass. */
   permitted?: readonly string[];
