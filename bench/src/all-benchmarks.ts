@@ -20,6 +20,7 @@ import { webhooksCurve } from "./growth/webhooks.ts";
 import { peersBenchmark } from "./peers/peers-benchmark.ts";
 import { peopleBenchmark } from "./people/people-benchmark.ts";
 import { refetchBenchmark } from "./refetch/refetch-benchmark.ts";
+import { requestsBenchmark } from "./requests/requests-benchmark.ts";
 import { schedulesBenchmark } from "./schedules/schedules-benchmark.ts";
 import { sdkEvaluationBenchmark } from "./sdk/sdk-evaluation-benchmark.ts";
 import { sdkListsBenchmark } from "./sdk/sdk-lists-benchmark.ts";
@@ -48,7 +49,7 @@ export const allBenchmarks: readonly Benchmark[] = [
     schedulesBenchmark,
     webhooksBenchmark,
   ],
-  ...[usageBenchmark, audiencesBenchmark, peopleBenchmark, dashboardBenchmark],
+  ...[usageBenchmark, audiencesBenchmark, peopleBenchmark, requestsBenchmark, dashboardBenchmark],
   ...[edgeFlagsCurve, entriesCurve, startUnderWritesCurve, fullReadsCurve, rebuildCurve],
   ...[addedEnvironmentCurve, deletedProjectCurve, flagListCurve, environmentsCurve, keysCurve],
   ...[recordsCurve, edgesCurve, streamsCurve, webhooksCurve],

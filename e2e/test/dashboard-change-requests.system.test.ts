@@ -8,6 +8,8 @@ import { must } from "../src/system/tenancy.ts";
 
 const narrow = { width: 360, height: 740 };
 const wide = { width: 1_280, height: 720 };
+/** Time for a rebased request to be looked at and approved before it is applied. */
+const untilAppliedMs = 30_000;
 
 describeInChromium("given three people and an environment that is protected", () => {
   let system: PeopleTenant;
@@ -63,8 +65,8 @@ describeInChromium("given three people and an environment that is protected", ()
   const flagSwitch = (page: Page) =>
     page.getByRole("switch", { name: "new-checkout in production", exact: true });
   const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 });
-  const status = (page: Page, text: string) =>
-    page.locator("header").getByText(text, { exact: true }).waitFor();
+  const status = (page: Page, text: string, timeout = 30_000) =>
+    page.locator("header").getByText(text, { exact: true }).waitFor({ timeout });
   const openLink = (page: Page, name: string) =>
     page.getByRole("link", { name, exact: true }).click();
   const scrollWidth = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth);
@@ -93,6 +95,13 @@ describeInChromium("given three people and an environment that is protected", ()
     await page.getByText(reason).waitFor();
     return new URL(page.url()).pathname;
   }
+  /** Requests another percentage, as the admin. */
+  async function requestPercentage(percentage: string, reason: string): Promise<void> {
+    await openPath(anna, "/flags/new-checkout?env=production");
+    await anna.getByRole("textbox", { name: "Percentage of all users" }).fill(percentage);
+    await button(anna, "Request the change").click();
+    await request(anna, reason);
+  }
   const openPath = (page: Page, path: string) => page.goto(`${system.publicUrl}${path}`);
 
   it("is protected by an admin in two clicks", async () => {
@@ -119,11 +128,11 @@ describeInChromium("given three people and an environment that is protected", ()
       await eve.getByRole("button", { name: "Request the change" }).click();
       const dialog = eve.getByRole("dialog", { name: "Request the change" });
       expect(await dialog.getByLabel("Title").inputValue()).toBe(
-        "new-checkout in production: state off → on",
+        "new-checkout in production: turned on",
       );
       await expectNoSeriousViolations(eve);
       path = await request(eve, "The tests of the checkout passed.");
-      await heading(eve, "new-checkout in production: state off → on").waitFor();
+      await heading(eve, "new-checkout in production: turned on").waitFor();
       await eve.getByText("production: 0 of 1 approval").waitFor();
       await eve.getByText("Approvals are missing: 1 more").first().waitFor();
     });
@@ -154,21 +163,15 @@ describeInChromium("given three people and an environment that is protected", ()
       await status(eve, "Approved");
     });
 
-    it("becomes stale by a bypass of somebody else, and shows both values", async () => {
-      await openPath(anna, "/flags/new-checkout?env=production");
-      await anna.getByRole("textbox", { name: "Percentage of all users" }).fill("40");
-      await button(anna, "Request the change").click();
-      const bypassed = await request(anna, "The checkout is too slow for everybody.");
-      await button(anna, "Bypass the approval…").click();
-      const dialog = anna.getByRole("dialog", { name: "Bypass the approval" });
-      await dialog.getByLabel("Reason").fill("Both approvers are on a flight.");
-      await expectNoSeriousViolations(anna);
-      await button(dialog, "Apply without approvals").click();
-      await anna.getByText("Applied without the approvals", { exact: true }).waitFor();
-      await anna.getByText("Reason: Both approvers are on a flight.").waitFor();
+    it("becomes stale by an approved request of somebody else, and shows both values", async () => {
+      await requestPercentage("40", "The checkout is too slow for everybody.");
+      const other = await ben.context().newPage();
+      await openPath(other, new URL(anna.url()).pathname);
+      await button(other, "Approve").click();
+      await other.getByText("Approved by you").waitFor();
+      await other.close();
+      await button(anna, "Apply").click();
       await status(anna, "Applied");
-      await expectNoSeriousViolations(anna);
-      expect(bypassed).not.toBe(path);
 
       await status(eve, "Stale");
       await eve.getByRole("list", { name: "Changed since" }).waitFor();
@@ -178,24 +181,49 @@ describeInChromium("given three people and an environment that is protected", ()
       await expectNoSeriousViolations(eve);
     });
 
-    it("is rebased, approved again, and applied", async () => {
+    it("is rebased, approved again, and applied at its time", async () => {
       await button(eve, "Rebase").click();
       await status(eve, "Open");
       expect(await eve.getByRole("list", { name: "Approvals" }).count()).toBe(0);
-      await edit(eve, () => button(eve, "Remove: Apply at").click());
-      const content = ben.getByRole("list", { name: "Changed content" });
-      await content.getByText("after the approvals").waitFor();
+      const appliesAt = Date.now() + untilAppliedMs;
+      // The dialog has times of whole minutes.
+      const edited = await eve.request.patch(`${system.publicUrl}/api/v1${path}`, {
+        headers: {
+          ...{ origin: system.publicUrl },
+          "halyard-environment": system.tenant.environmentId,
+        },
+        data: { apply_at: new Date(appliesAt).toISOString() },
+      });
+      expect(edited.status()).toBe(200);
+      await ben.getByRole("list", { name: "Changed content" }).getByText("Time").waitFor();
       await button(ben, "I have looked at it").click();
       await button(ben, "Approve").click();
       await status(eve, "Approved");
-      await button(eve, "Apply").click();
-      await status(eve, "Applied");
+      expect(await button(eve, "Apply").getAttribute("aria-disabled")).toBe("true");
+      expect([Date.now() < appliesAt, (await flagState()).enabled]).toEqual([true, false]);
+      await status(eve, "Applied", 2 * untilAppliedMs);
+      expect(Date.now()).toBeGreaterThan(appliesAt);
+      await eve.getByText("Applied at its time").waitFor();
       await status(ben, "Applied");
       expect(await flagState()).toMatchObject({ enabled: true, rollout_percentage: 40 });
       const log = eve.getByRole("list", { name: "What happened" });
       await log.getByText("rebased the change request").waitFor();
       await log.getByText("turned new-checkout on in production").waitFor();
     });
+  });
+
+  it("is changed without the approvals by an admin with a reason", async () => {
+    await requestPercentage("30", "The checkout is slow again.");
+    await button(anna, "Bypass the approval…").click();
+    const dialog = anna.getByRole("dialog", { name: "Bypass the approval" });
+    await dialog.getByLabel("Reason").fill("Both approvers are on a flight.");
+    await expectNoSeriousViolations(anna);
+    await button(dialog, "Apply without approvals").click();
+    await anna.getByText("Applied without the approvals", { exact: true }).waitFor();
+    await anna.getByText("Reason: Both approvers are on a flight.").waitFor();
+    await status(anna, "Applied");
+    await expectNoSeriousViolations(anna);
+    expect(await flagState()).toMatchObject({ enabled: true, rollout_percentage: 30 });
   });
 
   it("turns a flag off at once, which makes a pending request stale", async () => {
@@ -227,7 +255,7 @@ describeInChromium("given three people and an environment that is protected", ()
     const link = turned.getByRole("link", { name: "by a change request" });
     await expectNoSeriousViolations(anna);
     await link.click();
-    await heading(anna, "new-checkout in production: state off → on").waitFor();
+    await heading(anna, "new-checkout in production: turned on").waitFor();
   });
 
   describe("every other change of what the environment answers is requested", () => {
@@ -254,7 +282,7 @@ describeInChromium("given three people and an environment that is protected", ()
         .first()
         .click();
       await eve.getByRole("dialog").getByRole("button", { name: "Request the change" }).click();
-      await expectOpen("new-checkout in production: state off → on");
+      await expectOpen("new-checkout in production: turned on");
     });
 
     it("by a schedule, which is a request with a time", async () => {

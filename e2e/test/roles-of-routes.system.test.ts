@@ -18,7 +18,7 @@ import {
   rowOf,
   type ScopeName,
 } from "../../libs/people/test/table-of-roles.ts";
-import { signInByLink } from "../src/system/sign-in-by-link.ts";
+import { signInByLink } from "../src/system/sign-in.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import {
   createProject,

@@ -1,12 +1,11 @@
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { signInByLink } from "../src/system/sign-in-by-link.ts";
+import { publicUrl, signIn } from "../src/system/sign-in.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
 /** Tests that every service accepts a session, and stops accepting it within the documented time. */
 
-const publicUrl = "http://localhost:8080";
 /** The time after which an ended session or a withdrawn role no longer counts anywhere. */
 const withinMs = 1_000;
 
@@ -30,23 +29,11 @@ describe("given a person with a role in the project", () => {
   }, 120_000);
   afterAll(() => system?.close());
 
-  const operate = (path: string, body: object) =>
-    must(`${managementUrl}/api/v1/organizations/${tenant.organizationId}/${path}`, {
-      ...{ method: "POST", key: operatorToken, body },
+  const signInAsEditor = () =>
+    signIn(managementUrl, tenant, {
+      email: `person-${++userCount}@example.com`,
+      role: "editor",
     });
-
-  /** Creates a user with a role, and signs in by the operator's link. Returns the headers of the browser. */
-  async function signIn() {
-    const { id } = await operate("users", { email: `person-${++userCount}@example.com` });
-    const grant = await operate("grants", {
-      ...{ subject: { user_id: id }, role: "editor", scope: { project: tenant.projectId } },
-    });
-    const { organizationId, environmentId } = tenant;
-    const browser = { organizationId, userId: id, origin: publicUrl };
-    const signedIn = await signInByLink(managementUrl, browser);
-    const headers = { ...signedIn, "halyard-environment": environmentId };
-    return { headers, grantId: grant.id as string };
-  }
 
   /** Returns the status of a request to each process of the services that accept sessions. */
   async function statuses(headers: Record<string, string>): Promise<number[]> {
@@ -79,7 +66,7 @@ describe("given a person with a role in the project", () => {
   }
 
   it("ends the session on every service within a second, with an open stream", async () => {
-    const { headers } = await signIn();
+    const { headers } = await signInAsEditor();
     await become(200, headers);
     const isOpen = await openStream(headers);
     expect(isOpen()).toBe(true);
@@ -92,7 +79,7 @@ describe("given a person with a role in the project", () => {
   });
 
   it("withdraws the role on every service within a second, with an open stream", async () => {
-    const { headers, grantId } = await signIn();
+    const { headers, grantId } = await signInAsEditor();
     await become(200, headers);
     const isOpen = await openStream(headers);
     expect(isOpen()).toBe(true);

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
 import { type PeopleTenant, startPeopleTenant } from "../src/dashboard/people-tenant.ts";
-import { signInByLink } from "../src/system/sign-in-by-link.ts";
+import { signInByLink } from "../src/system/sign-in.ts";
 import { must, operatorToken } from "../src/system/tenancy.ts";
 
 describeInChromium("given people who sign in to the dashboard", () => {

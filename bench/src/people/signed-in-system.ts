@@ -1,14 +1,12 @@
-import { environmentHeader } from "@halyard/contracts";
 import type { Bench } from "../benchmark.ts";
 import { authorized } from "../http/requests.ts";
 import { startBackends } from "../system/backends.ts";
 import { callApi } from "../system/call-api.ts";
-import { operatorToken, publicUrl, startManagement, startService } from "../system/services.ts";
+import { operatorToken, startManagement, startService } from "../system/services.ts";
+import { signIn } from "../system/sign-in.ts";
 import { createTenant } from "../system/tenant.ts";
-import { nowMs } from "../time.ts";
 
 export type SignedInSystem = Awaited<ReturnType<typeof startSignedInSystem>>;
-export type SignedIn = Awaited<ReturnType<SignedInSystem["signIn"]>>;
 
 /** Starts the services that verify sessions, and makes the user of a project an owner. */
 export async function startSignedInSystem(bench: Bench) {
@@ -20,7 +18,7 @@ export async function startSignedInSystem(bench: Bench) {
     startService(bench, "webhook-dispatcher", backends),
   ]);
   const tenant = await createTenant(management.url, 1);
-  const { organizationId, projectId, environmentId, userId } = tenant;
+  const { organizationId, projectId, userId } = tenant;
   const organization = `${management.url}/api/v1/organizations/${organizationId}`;
   const operate = <Created>(path: string, body: object) =>
     callApi<Created>(`${organization}/${path}`, {
@@ -29,7 +27,6 @@ export async function startSignedInSystem(bench: Bench) {
   await operate("grants", {
     ...{ subject: { user_id: userId }, role: "owner", scope: { organization: organizationId } },
   });
-  let signIns = 0;
   return {
     ...backends,
     metering,
@@ -41,22 +38,7 @@ export async function startSignedInSystem(bench: Bench) {
       "usage-metering": `${metering.url}/api/v1/usage`,
       "webhook-dispatcher": `${dispatcher.url}/api/v1/projects/${projectId}/webhooks`,
     },
-    /** Signs in by a link of the operator, from a new address. Returns the headers of the session's requests. */
-    async signIn() {
-      const { url } = await operate<{ url: string }>("sign-in-links", { user_id: userId });
-      signIns += 1;
-      const response = await fetch(`${management.url}/auth/link/verify`, {
-        method: "POST",
-        headers: {
-          ...{ origin: publicUrl, "content-type": "application/json" },
-          "x-forwarded-for": `10.0.0.${signIns}`,
-        },
-        body: JSON.stringify({ code: new URL(url).hash.split("=")[1] }),
-      });
-      const signedInMs = nowMs();
-      const [cookie = ""] = response.headers.get("set-cookie")?.split(";") ?? [];
-      if (cookie === "") throw new Error(`sign-in: ${response.status} ${await response.text()}`);
-      return { signedInMs, headers: { Cookie: cookie, [environmentHeader]: environmentId } };
-    },
+    /** Signs in by a link of the operator. */
+    signIn: () => signIn(management.url, tenant, userId),
   };
 }

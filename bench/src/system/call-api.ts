@@ -2,7 +2,9 @@ import { nowMs } from "../time.ts";
 
 type ApiRequest = {
   method?: string;
-  token: string;
+  /** The key, or the operator's token. A request by a session has its headers instead. */
+  token?: string;
+  headers?: Record<string, string>;
   body?: object | undefined;
   /** Status of a successful response; 200 by default. */
   status?: number;
@@ -10,11 +12,14 @@ type ApiRequest = {
 
 /** Sends a request and parses the response. `answeredMs` is the time of the response's head. */
 export async function timedCall(url: string, request: ApiRequest) {
-  const { method = "GET", token, body, status = 200 } = request;
+  const { method = "GET", token, headers, body, status = 200 } = request;
   const sentMs = nowMs();
   const response = await fetch(url, {
     method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    headers: {
+      ...{ "content-type": "application/json", ...headers },
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
     ...(body && { body: JSON.stringify(body) }),
   });
   const answeredMs = nowMs();

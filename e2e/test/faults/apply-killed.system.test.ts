@@ -1,9 +1,13 @@
+import type { CallOptions } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { awaitLockWaiters, awaitNoConnections, lockTable } from "../../src/system/disturbances.ts";
+import { type BrowserHeaders, signIn } from "../../src/system/sign-in.ts";
 import { type Management, type System, startSystem } from "../../src/system/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 
 const flagCount = 60;
+
+type OpenRequest = { id: string; content_hash: string };
 
 /** Moments at which management is killed: while it waits for a table, or some time after the request is sent. */
 const moments = [
@@ -17,6 +21,7 @@ const moments = [
 describe("given a management that is killed while it applies a change request", () => {
   let system: System;
   let tenant: Tenant;
+  let approver: BrowserHeaders;
   const flagIds: string[] = [];
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 0 });
@@ -28,6 +33,8 @@ describe("given a management that is killed while it applies a change request", 
     await must(`${url}/api/v1/projects/${projectId}/environments/${environmentId}`, {
       ...{ method: "PATCH", key: operatorToken, body: { protected: { approvals: 1 } } },
     });
+    const person = { email: "ben@example.com", role: "approver" };
+    approver = (await signIn(url, tenant, person)).headers;
   });
   afterAll(() => system?.close());
 
@@ -44,11 +51,26 @@ describe("given a management that is killed while it applies a change request", 
       })),
     });
 
-  /** The operator's bypass applies a request as any caller does. */
-  const apply = ({ id }: { id: string }) =>
-    must(`${management().url}/api/v1/change-requests/${id}/bypass`, {
-      ...{ method: "POST", key: operatorToken, body: { reason: "A drill" } },
+  const step = (request: { id: string }, name: string, options: CallOptions) =>
+    must(`${management().url}/api/v1/change-requests/${request.id}/${name}`, {
+      ...{ method: "POST", ...options },
     });
+
+  /** The ways of applying a request, each with what precedes it and the status of a request that is not applied. */
+  const ways = {
+    "an approved request": {
+      prepare: ({ id, content_hash }: OpenRequest) =>
+        step({ id }, "approve", { headers: approver, body: { content_hash } }),
+      apply: (request: OpenRequest) => step(request, "apply", { headers: approver }),
+      unapplied: "approved",
+    },
+    "a bypass": {
+      prepare: async () => undefined,
+      apply: (request: OpenRequest) =>
+        step(request, "bypass", { key: operatorToken, body: { reason: "A drill" } }),
+      unapplied: "open",
+    },
+  };
 
   const readPercentages = async () =>
     (
@@ -67,9 +89,9 @@ describe("given a management that is killed while it applies a change request", 
         group by flag_id`
     ).map(({ count }) => count);
 
-  async function killDuring(moment: (typeof moments)[number], request: { id: string }) {
+  async function killDuring(moment: (typeof moments)[number], apply: () => Promise<unknown>) {
     const unlock = moment.table && (await lockTable(system.sql, moment.table, "share"));
-    const answered = apply(request).catch(() => undefined);
+    const answered = apply().catch(() => undefined);
     if (moment.table) await awaitLockWaiters(system.sql, moment.table);
     else await new Promise((resolve) => setTimeout(resolve, moment.afterMs));
     const killed = management();
@@ -81,15 +103,23 @@ describe("given a management that is killed while it applies a change request", 
     await system.startManagement();
   }
 
-  it.each(moments.map((moment, index) => ({ ...moment, percentage: index + 10 })))(
-    "makes all changes or none, and each once: $name",
-    async ({ percentage, ...moment }) => {
+  const cases = Object.entries(ways).flatMap(([way, { prepare, apply, unapplied }], at) =>
+    moments.map((moment, index) => ({
+      ...{ ...moment, way, prepare, apply, unapplied },
+      percentage: 10 + at * moments.length + index,
+    })),
+  );
+
+  it.each(cases)(
+    "makes all changes of $way or none, and each once: $name",
+    async ({ percentage, prepare, apply, unapplied, ...moment }) => {
       const request = await openRequest(percentage);
+      await prepare(request);
       const [before] = await readPercentages();
-      await killDuring(moment, request);
+      await killDuring(moment, () => apply(request));
       const { status } = await byKey("GET", `change-requests/${request.id}`);
       const expected = status === "applied" ? percentage : before;
-      expect(["open", "applied"]).toContain(status);
+      expect([unapplied, "applied"]).toContain(status);
       expect(await readPercentages()).toEqual(Array(flagCount).fill(expected));
       expect((await apply(request)).status).toBe("applied");
       expect(await readPercentages()).toEqual(Array(flagCount).fill(percentage));

@@ -1,6 +1,6 @@
 import { type CallOptions, call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { signInByLink } from "../../src/system/sign-in-by-link.ts";
+import { signInByLink } from "../../src/system/sign-in.ts";
 import { type System, startSystem } from "../../src/system/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 

@@ -107,9 +107,9 @@ describe("the list of change requests", () => {
   const listed = (search: Parameters<typeof listedRequests>[1]) =>
     listedRequests(
       [
-        { id: "a", status: "open" as const, created_by: "me" },
-        { id: "b", status: "stale" as const, created_by: "author" },
-        { id: "c", status: "open" as const, created_by: "author" },
+        { id: "a", created_by: "me" },
+        { id: "b", created_by: "author" },
+        { id: "c", created_by: "author" },
       ],
       search,
       { userId: "me", mayApprove: ({ id }) => id === "c" },
@@ -121,7 +121,6 @@ describe("the list of change requests", () => {
 
   it("has filters in the address", () => {
     expect(listed({ own: true })).toEqual(["a"]);
-    expect(listed({ status: "stale" })).toEqual(["b"]);
     expect(readRequestSearch({ status: "stale", own: true })).toEqual({
       status: "stale",
       own: true,
@@ -175,6 +174,25 @@ describe("a proposed change in words", () => {
     const entries = { kind: "audience_list", audience: "beta", base_version: 1 } as const;
     expect(proposedWords({ ...entries, added: 3, removed: 0 }).differences).toEqual([
       { label: "Entries", after: "3" },
+    ]);
+  });
+
+  it("has what something else has made of an audience, and of a protection", () => {
+    const plan = (value: string) => [[{ attribute: "plan", operator: "equals" as const, value }]];
+    const audience: ProposedChange = {
+      ...{ kind: "audience", audience: "beta", base_version: 1, patch: { match: plan("pro") } },
+      ...{ before: { match: [], list: null }, now: { match: plan("free"), list: null } },
+    };
+    expect(proposedWords(audience).since).toMatchObject([
+      { label: "Alternatives", before: "none", after: expect.stringContaining("free") },
+    ]);
+    const protection: ProposedChange = {
+      ...{ kind: "protection", environment_id: "p", environment_name: "production" },
+      ...{ base_version: 1, before: production.protected, now: null },
+      protected: { ...production.protected, approvals: 2 },
+    };
+    expect(proposedWords(protection).since).toEqual([
+      { label: "Protection", before: "1 approval", after: "Not protected" },
     ]);
   });
 });

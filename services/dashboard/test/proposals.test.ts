@@ -16,10 +16,10 @@ describe("the title of a change request", () => {
     const percentage = { label: "Percentage", before: "25 %", after: "50 %" };
     const rule = { label: "Rule 2", before: "staff: on" };
     expect(titleOf("checkout in production", [percentage, rule])).toBe(
-      "checkout in production: percentage 25 % → 50 % and rule 2 removed",
+      "checkout in production: 25 % → 50 % and rule 2 removed",
     );
     expect(titleOf("checkout", [percentage, rule, rule])).toBe(
-      "checkout: percentage 25 % → 50 %, rule 2 removed and 1 more",
+      "checkout: 25 % → 50 %, rule 2 removed and 1 more",
     );
     expect(titleOf("checkout", [{ label: "Rule 1", parts: [percentage] }])).toBe(
       "checkout: rule 1 changed",
@@ -63,7 +63,7 @@ describe("a proposed state", () => {
   it("is based on the version that the person saw", () => {
     const proposal = stateProposal(place, { version: 7 }, { before: off, after: on });
     expect(proposal.changes).toMatchObject([{ base_version: 7, patch: { enabled: true } }]);
-    expect(proposal.title).toBe("checkout in production: state off → on");
+    expect(proposal.title).toBe("checkout in production: turned on");
   });
 
   it("may be an exception only if it turns the flag off, and nothing else", () => {

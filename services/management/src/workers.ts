@@ -30,6 +30,7 @@ import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
 import { startApplying } from "./change-requests/apply-due.ts";
+import { startMarkingStale } from "./change-requests/mark-stale.ts";
 import { createAwaitPeople } from "./outbox/await-people.ts";
 import {
   createEffectMetrics,
@@ -199,6 +200,7 @@ async function startConnectedWorkers(
     keepStreams(withBroker),
     startCleanUp({ sql, broker: withBroker, isLeading: relay.isLeading }),
     startApplying({ ...options, writer, isLeading: relay.isLeading }),
+    startMarkingStale({ ...options, writer, isLeading: relay.isLeading }),
   ];
   const ending = new AbortController();
   const listening = listenForNotifications(sql, {

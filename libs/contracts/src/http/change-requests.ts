@@ -83,6 +83,7 @@ const Settings = FlagState.omit({
   updated_at: true,
 });
 const SizedList = z.strictObject({ attribute: z.string(), count: z.int() }).nullable();
+const AudienceUsers = z.strictObject({ match: MatchInput, list: SizedList });
 
 /** A change with the values before and after it. `now` is present if something else has changed the value meanwhile. */
 export const ProposedChange = z.union([
@@ -100,7 +101,7 @@ export const ProposedChange = z.union([
   z.strictObject({
     ...{ kind: z.literal("audience"), audience: z.string(), base_version: z.int() },
     patch: z.strictObject({ match: MatchInput.optional(), list: z.null().optional() }),
-    before: z.strictObject({ match: MatchInput, list: SizedList }),
+    ...{ before: AudienceUsers, now: AudienceUsers.optional() },
   }),
   z.strictObject({
     ...{ kind: z.literal("audience_list"), audience: z.string(), base_version: z.int() },
@@ -110,6 +111,7 @@ export const ProposedChange = z.union([
   z.strictObject({
     ...{ kind: z.literal("protection"), ...ofEnvironment, base_version: z.int() },
     ...{ protected: Protection.nullable(), before: Protection.nullable() },
+    now: Protection.nullable().optional(),
   }),
 ]);
 export type ProposedChange = z.infer<typeof ProposedChange>;
@@ -219,6 +221,9 @@ export const listChangeRequests = defineRoute({
     body: z.strictObject({
       change_requests: z.array(ListedChangeRequest),
       next_before: Id.nullable(),
+      pending: z
+        .strictObject({ open: z.int(), approved: z.int(), stale: z.int() })
+        .describe("Numbers of pending requests by status, regardless of the filter"),
     }),
   },
 });

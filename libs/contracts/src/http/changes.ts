@@ -42,6 +42,7 @@ const AuditedAction = z.enum([
   "change_request_applied",
   "change_request_bypassed",
   "change_request_stale",
+  "change_request_reopened",
 ]);
 
 const Actor = z

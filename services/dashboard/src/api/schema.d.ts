@@ -1864,7 +1864,7 @@ export interface components {
              * @description `created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`
              * @enum {string}
              */
-            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted" | "change_request_opened" | "change_request_edited" | "change_request_approved" | "change_request_rejected" | "change_request_withdrawn" | "change_request_rebased" | "change_request_applied" | "change_request_bypassed" | "change_request_stale";
+            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted" | "change_request_opened" | "change_request_edited" | "change_request_approved" | "change_request_rejected" | "change_request_withdrawn" | "change_request_rebased" | "change_request_applied" | "change_request_bypassed" | "change_request_stale" | "change_request_reopened";
             change_type: components["schemas"]["ChangeType"];
             /**
              * Format: uuid
@@ -2593,6 +2593,12 @@ export interface components {
         ListChangeRequestsAnswer: {
             change_requests: components["schemas"]["ListedChangeRequest"][];
             next_before: string | null;
+            /** @description Numbers of pending requests by status, regardless of the filter */
+            pending: {
+                open: number;
+                approved: number;
+                stale: number;
+            };
         };
         ListChangesAnswer: {
             changes: components["schemas"]["AuditedChange"][];
@@ -3021,6 +3027,13 @@ export interface components {
                     count: number;
                 } | null;
             };
+            now?: {
+                match: components["schemas"]["MatchInput"];
+                list: {
+                    attribute: string;
+                    count: number;
+                } | null;
+            };
         } | {
             /** @constant */
             kind: "audience_list";
@@ -3038,6 +3051,7 @@ export interface components {
             base_version: number;
             protected: components["schemas"]["Protection"] | null;
             before: components["schemas"]["Protection"] | null;
+            now?: components["schemas"]["Protection"] | null;
         };
         Protection: {
             /** @description Number of approvers of this environment who must approve */
@@ -8140,7 +8154,7 @@ export interface operations {
             query?: {
                 flag_id?: string;
                 actor_id?: string;
-                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted" | "change_request_opened" | "change_request_edited" | "change_request_approved" | "change_request_rejected" | "change_request_withdrawn" | "change_request_rebased" | "change_request_applied" | "change_request_bypassed" | "change_request_stale";
+                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted" | "change_request_opened" | "change_request_edited" | "change_request_approved" | "change_request_rejected" | "change_request_withdrawn" | "change_request_rebased" | "change_request_applied" | "change_request_bypassed" | "change_request_stale" | "change_request_reopened";
                 since?: string;
                 until?: string;
                 limit?: number;

@@ -58,8 +58,10 @@ function Subject({ change, text }: { change: ProposedChange; text: string }) {
   );
 }
 
-/** Shows what something else has changed since the request was made. */
+/** Shows what something else has changed since the request was made. Another version can have the same values. */
 function Since({ words: { since = [] }, subject }: { words: ProposedWords; subject: string }) {
+  if (since.length === 0)
+    return <p className={styles.note}>Changed since. These values are the same.</p>;
   return (
     <div className={styles.alarm}>
       <p>Something else has changed this since:</p>

@@ -40,6 +40,9 @@ export function proposedWords(change: ProposedChange): ProposedWords {
     case "protection":
       return {
         differences: protectionDifferences(change.before, change.protected),
+        ...(change.now !== undefined && {
+          since: protectionDifferences(change.before, change.now),
+        }),
         notes: [],
       };
   }
@@ -75,15 +78,22 @@ function variationsWords({ before, variations, now }: Of<"flag_variations">): Pr
   };
 }
 
-function audienceWords({ patch, before }: Of<"audience">): ProposedWords {
-  const textOf = (match: typeof before.match) => matchTexts(match).join(". ") || "none";
+function audienceWords({ patch, before, now }: Of<"audience">): ProposedWords {
+  const matchText = ({ match }: Pick<typeof before, "match">) =>
+    matchTexts(match).join(". ") || "none";
+  const matchDifference = (after: Pick<typeof before, "match">) =>
+    changed("Alternatives", matchText(before), matchText(after));
   return {
     differences: [
-      ...(patch.match === undefined
-        ? []
-        : changed("Alternatives", textOf(before.match), textOf(patch.match))),
+      ...(patch.match === undefined ? [] : matchDifference({ match: patch.match })),
       ...(patch.list === null ? [{ label: "List", before: listText(before.list) }] : []),
     ],
+    ...(now !== undefined && {
+      since: [
+        ...matchDifference(now),
+        ...changed("List", listText(before.list), listText(now.list)),
+      ],
+    }),
     notes: [],
   };
 }

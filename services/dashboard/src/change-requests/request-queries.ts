@@ -34,18 +34,15 @@ export function useRequests(filter: StatusFilter) {
   });
 }
 
-/** Requests that the navigation counts at most. */
-const maxCounted = 100;
-
 /** Reads the number of open and approved requests. Projects without protected environments have none. */
 export function usePendingCount(): number {
   const isWanted = protectedAmong(useKeySession().me.environments) !== undefined;
   const { data = 0 } = useKeyQuery(
     [...requestsKey, "count"],
     async ({ api }, signal) => {
-      const query = { status: "open,approved", limit: maxCounted };
-      const found = await unwrap(api.GET(listRoute, { params: { query }, signal }));
-      return found.change_requests.filter(({ status }) => status !== "stale").length;
+      const query = { status: "open", limit: 1 };
+      const { pending } = await unwrap(api.GET(listRoute, { params: { query }, signal }));
+      return pending.open + pending.approved;
     },
     { enabled: isWanted },
   );

@@ -4,7 +4,7 @@ import type { ChangeRequestStatus, ListedChangeRequest } from "../api/schema.d.t
 export const statusFilters = {
   pending: { label: "Pending", statuses: ["open", "approved", "stale"] },
   drafts: { label: "Drafts", statuses: ["draft"] },
-  stale: { label: "Stale", statuses: ["open", "approved", "stale"] },
+  stale: { label: "Stale", statuses: ["stale"] },
   applied: { label: "Applied", statuses: ["applied"] },
   rejected: { label: "Rejected", statuses: ["rejected"] },
   withdrawn: { label: "Withdrawn", statuses: ["withdrawn"] },
@@ -26,22 +26,15 @@ export function readRequestSearch({ status, own }: Record<string, unknown>): Req
   };
 }
 
-type Listed = Pick<ListedChangeRequest, "id" | "status" | "created_by">;
+type Listed = Pick<ListedChangeRequest, "id" | "created_by">;
 
-/**
- * Returns the requests that match a filter, first those that the reader may approve. The API stores open requests that
- * became stale as open, so that the filter reads both.
- */
+/** Returns the requests that match a filter, first those that the reader may approve. */
 export function listedRequests<Request extends Listed>(
   requests: readonly Request[],
-  { status, own }: RequestSearch,
+  { own }: RequestSearch,
   { userId, mayApprove }: { userId: string; mayApprove: (request: Request) => boolean },
 ): Request[] {
-  const found = requests.filter(
-    (request) =>
-      (own !== true || request.created_by === userId) &&
-      (status !== "stale" || request.status === "stale"),
-  );
+  const found = requests.filter((request) => own !== true || request.created_by === userId);
   const { true: first = [], false: others = [] } = Object.groupBy(found, (request) =>
     mayApprove(request) ? "true" : "false",
   );

@@ -130,7 +130,7 @@ function RequestItem({ request, author, isForReader }: ItemProps) {
         {bypass !== null && <Badge tone="danger">Approval bypassed</Badge>}
         {isForReader && <Badge tone="accent">You can approve</Badge>}
       </div>
-      <p className={styles.summary}>{summary}</p>
+      {summary !== title && <p className={styles.summary}>{summary}</p>}
       <p className={styles.note}>
         By {author}, <Time at={request.created_at} />
         {!isEnded(request) && needed.length > 0 && ` · ${needed.map(neededText).join(" · ")}`}

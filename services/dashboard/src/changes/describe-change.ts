@@ -103,6 +103,7 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   change_request_applied: (context) => requestWords("applied", context),
   change_request_bypassed: (context) => requestWords("bypassed the approval of", context),
   change_request_stale: (context) => requestWords("found stale", context),
+  change_request_reopened: (context) => requestWords("opened again", context),
 };
 
 const requestWords = (verb: string, { change }: Context): Words => [

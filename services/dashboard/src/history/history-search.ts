@@ -40,6 +40,7 @@ export const actionLabels: Readonly<Record<Action, string>> = {
   change_request_applied: "Change request applied",
   change_request_bypassed: "Approval bypassed",
   change_request_stale: "Change request stale",
+  change_request_reopened: "Change request open again",
 };
 
 /** The filters of the history, which are in the address. Days are those of the reader's calendar. */

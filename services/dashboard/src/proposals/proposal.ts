@@ -1,5 +1,6 @@
 import type { RequestedChange } from "../api/schema.d.ts";
 import type { Difference } from "../state/difference.ts";
+import { labelOf } from "../state/state.ts";
 import { joined } from "../state/words.ts";
 
 /** A change that is proposed instead of made. */
@@ -25,7 +26,7 @@ const cut = (text: string): string =>
 /** Differences that a title names. The others are counted. */
 const namedDifferences = 2;
 
-/** Writes the title of a request: "new-checkout in production: percentage 25 % → 50 %". */
+/** Writes the title of a request, in the words of the API's summaries: "new-checkout in production: 25 % → 50 %". */
 export function titleOf(subject: string, differences: readonly Difference[]): string {
   const named = differences.slice(0, namedDifferences).map(shortText);
   const more = differences.length - named.length;
@@ -34,6 +35,8 @@ export function titleOf(subject: string, differences: readonly Difference[]): st
 }
 
 function shortText({ label, before, after, parts }: Difference): string {
+  if (label === labelOf("enabled")) return `turned ${after}`;
+  if (label === labelOf("rollout_percentage")) return `${before} → ${after}`;
   const name = label.charAt(0).toLowerCase() + label.slice(1);
   if (parts !== undefined) return `${name} changed`;
   if (before === undefined) return `${name} added`;

@@ -14,7 +14,7 @@ export const eventTexts: Readonly<Record<EventName, string>> = {
   "change_request.rejected": "A change request was rejected.",
   "change_request.applied": "An approved change was made.",
   "change_request.bypassed": "An admin or the operator made a change without approvals.",
-  "change_request.stale": "A change request was not applied, because something else had changed.",
+  "change_request.stale": "Something else changed what a change request is based on.",
   "environment.protection_changed": "An environment got, changed or lost its protection.",
 };
 export const eventNames = Object.keys(eventTexts) as EventName[];

@@ -4,12 +4,24 @@ import { afterEverySequence, maxPageBytes } from "../access/page-bounds.ts";
 import type { Write } from "../outbox/write.ts";
 import type { AuditEntry, StoredAuditEntry } from "./audit-log.ts";
 
+/** The entries of transactions that are not committed yet. */
+const recorded = new WeakMap<Transaction, AuditEntry[]>();
+
 /**
  * Writes the audit entries of a change, last in its transaction. Entries are in the order of the commits: the sequence
- * of an entry is drawn under a lock of the organization, which the transaction holds until it has committed.
+ * of an entry is drawn under a lock of the organization, which the transaction holds until it has committed. All entries
+ * of a transaction are one statement, because other changes of the organization wait for it.
  */
 export function recordAudit(write: Write, entries: readonly AuditEntry[]): void {
-  if (entries.length > 0) write.beforeCommit(() => insertAuditEntries(write.tx, entries));
+  if (entries.length === 0) return;
+  const earlier = recorded.get(write.tx);
+  if (earlier !== undefined) {
+    earlier.push(...entries);
+    return;
+  }
+  const all = [...entries];
+  recorded.set(write.tx, all);
+  write.beforeCommit(() => insertAuditEntries(write.tx, all));
 }
 
 /** Inserts entries of one organization. Skips an entry whose id exists. Call it last before the commit. */

@@ -4,6 +4,7 @@ import {
   type Cause,
   type ChangeContext,
   readContext,
+  serviceActor,
   type TimeAndIds,
 } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
@@ -32,7 +33,7 @@ import { record } from "./record-request.ts";
 import { hasEnded, mayView, noSuchRequest, type RequestAndStanding } from "./request-changes.ts";
 import { lockRequest, updateRequest } from "./request-store.ts";
 import { isStale } from "./review-request.ts";
-import { neededApprovals, readCountedApprovals } from "./standing.ts";
+import { neededApprovals, noStanding, readCountedApprovals } from "./standing.ts";
 
 /**
  * The application of a change request: all changes in one transaction, or none. It locks everything that the changes refer
@@ -80,11 +81,18 @@ export async function recordUnapplied(
   if (applier.by === "time" && !isDue(request, write.now())) return {};
   const changed = { ...request, status: becomes, ...nextStep(request, write.now()) };
   await updateRequest(write.tx, changed);
-  const context = () => contextOf(write, request, applier);
-  if (becomes === "stale")
-    await record({ ...write, context }, "change_request_stale", changed, request);
+  const context = () =>
+    applier.by === "time" ? unattended(write) : contextOf(write, request, applier);
+  const action = becomes === "stale" ? "change_request_stale" : "change_request_reopened";
+  await record({ ...write, context }, action, changed, request);
   return changed;
 }
+
+/** Returns the context of what no person has found. */
+export const unattended = async ({ now, newId }: TimeAndIds): Promise<ChangeContext> => ({
+  ...{ actor: serviceActor("management"), apiKeyId: null, via: null, cause: "scheduled" },
+  ...{ now: now(), newId },
+});
 
 export async function applyRequest(
   write: Write & TimeAndIds,
@@ -98,13 +106,13 @@ export async function applyRequest(
   // Otherwise a role could be withdrawn between the count of the approvals and the commit.
   await holdRoles(tx, request.organizationId);
   const { place, base } = await lockBase(tx, request.projectId, request.changes);
-  const ended = { request, place, standing: { needed: [], differences: [] } };
+  const ended = { request, place, standing: noStanding };
   if (request.status === "applied") return ended;
-  const wrongTime = checkStatus(request, applier, now());
-  if (wrongTime !== undefined) return wrongTime;
+  const differences = differencesOf(request.base, base);
+  const wrongStatus = checkStatus(request, applier, { differences, now: now() });
+  if (wrongStatus !== undefined) return wrongStatus;
   const unpermitted = checkCaller(request, applier, { place, now });
   if (unpermitted !== undefined) return unpermitted;
-  const differences = differencesOf(request.base, base);
   if (differences.length > 0) return unapplied(isStale({ differences }), "stale");
   const counted = await readCountedApprovals(tx, request);
   const needed = neededApprovals(request, place, counted);
@@ -143,10 +151,14 @@ const closerOf = (applier: Applier): string | null =>
 const isBypass = (applier: Applier): boolean =>
   applier.by === "caller" && applier.bypassReason !== undefined;
 
-function checkStatus(request: ChangeRequest, applier: Applier, now: Date): Problem | undefined {
+function checkStatus(
+  request: ChangeRequest,
+  applier: Applier,
+  { differences, now }: { differences: readonly string[]; now: Date },
+): Problem | undefined {
   const { status, applyAt } = request;
   if (status === "rejected" || status === "withdrawn") return hasEnded(request);
-  if (status === "stale") return isStale({ differences: [] });
+  if (status === "stale") return isStale({ differences });
   if (isBypass(applier)) return undefined;
   if (status === "draft") return createProblem("CONFLICT_001", "The change request is a draft.");
   // The time can have been edited since the search for due requests.

@@ -6,11 +6,24 @@ import { lockRows } from "../flags/flag-store.ts";
 import { lockReferences } from "../flags/references.ts";
 import { lockParentProject } from "../tenancy/environment-store.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import type { Base, DecidedChange, StateChange } from "./change-request.ts";
+import {
+  type Base,
+  type DecidedChange,
+  differencesOf,
+  type StateChange,
+} from "./change-request.ts";
 
 /** The project of a request, with its environments. */
 export type Place = { projectId: string; environments: readonly VersionedEnvironment[] };
 type VersionedEnvironment = FlagEnvironment & { version: number };
+
+/** The subject of a change. Changes have these members, among others. */
+export type Subject = {
+  kind: DecidedChange["kind"];
+  flag_id?: string;
+  environment_id?: string;
+  audience?: string;
+};
 
 /** Reads what changes refer to, with its versions. */
 export async function readBase(
@@ -18,36 +31,113 @@ export async function readBase(
   place: Place,
   changes: readonly DecidedChange[],
 ): Promise<Base> {
-  const { projectId, environments } = place;
-  const [flags, targets, required] = await Promise.all([
-    readFlags(sql, projectId, changes),
-    readTargets(sql, changes),
-    readRequired(sql, projectId, changes),
+  const required = await readRequired(sql, place.projectId, changes);
+  return readNamed(sql, place, [
+    ...namesOf(place, changes),
+    ...required.flatMap(({ flagId, environmentId }) => [
+      `state ${flagId} ${environmentId}`,
+      `variations ${flagId}`,
+    ]),
+    ...audiencesOf(changes, required).flatMap(namesOfAudience),
   ]);
-  const changed = changedAudiences(changes);
-  const keys = [...new Set([...changed, ...audiencesOf(changes, required)])];
-  const [audiences, uses] = await Promise.all([
+}
+
+/** The base of a request, and what its changes replace. */
+type Based = { base: Base; changes: readonly Subject[] };
+
+/**
+ * Returns what has changed since requests were made, in words. It reads everything that a base names, and not what its
+ * changes refer to through other flags: such a reference changes only with a state that the base names.
+ */
+export async function readDifferences(
+  sql: Sql | Transaction,
+  place: Place,
+  requests: readonly Based[],
+): Promise<string[][]> {
+  const named = requests.map(({ base, changes }) => [
+    ...new Set([...Object.keys(base), ...namesOf(place, changes)]),
+  ]);
+  const current = await readNamed(sql, place, named.flat());
+  return requests.map(({ base }, index) => {
+    const ofRequest = named[index]?.flatMap((name) => {
+      const entry = current[name];
+      return entry === undefined ? [] : [[name, entry] as const];
+    });
+    return differencesOf(base, Object.fromEntries(ofRequest ?? []));
+  });
+}
+
+/** Returns the names in a base of what changes replace and affect, without what they refer to. */
+function namesOf({ environments }: Place, changes: readonly Subject[]): string[] {
+  const guarded = environments.filter(({ protection }) => protection !== null);
+  const affected = environments.filter(({ id }) => isAffected(changes, id));
+  return [
+    ...changes.flatMap((change) => namesOfSubject(change, guarded)),
+    ...affected.map(({ id }) => `protection ${id}`),
+  ];
+}
+
+function namesOfSubject(
+  { kind, flag_id, environment_id, audience }: Subject,
+  guarded: readonly { id: string }[],
+): string[] {
+  const variations = `variations ${flag_id}`;
+  switch (kind) {
+    case "state":
+      return [variations, `state ${flag_id} ${environment_id}`];
+    case "flag_variations":
+      // They also depend on every protected state of the flag.
+      return [variations, ...guarded.map(({ id }) => `state ${flag_id} ${id}`)];
+    case "flag_deletion":
+      return [variations, `flag ${flag_id}`];
+    case "audience":
+    case "audience_list":
+      return [...namesOfAudience(`${audience}`), `uses ${audience}`];
+    case "protection":
+      return [`environment ${environment_id}`];
+  }
+}
+
+// Another audience can have the key after a deletion.
+const namesOfAudience = (key: string): string[] => [`audience ${key}`, `audience-id ${key}`];
+
+/** Reads the current versions by their names in bases. Those of something that was deleted are absent. */
+async function readNamed(
+  sql: Sql | Transaction,
+  place: Place,
+  names: readonly string[],
+): Promise<Base> {
+  const { projectId, environments } = place;
+  const wanted = new Set(names);
+  const idsOf = (...kinds: string[]) =>
+    [...wanted].flatMap((name) => {
+      const [kind = "", id = ""] = name.split(" ");
+      return kinds.includes(kind) ? id : [];
+    });
+  const [flags, states, audiences, uses] = await Promise.all([
+    readFlags(sql, projectId, idsOf("variations", "flag")),
+    readStates(
+      sql,
+      [...wanted].filter((name) => name.startsWith("state ")),
+    ),
     sql<{ id: string; key: string; version: number }[]>`
-      select id, key, version from audiences where project_id = ${projectId} and key = any(${keys})`,
-    usesOf(sql, { projectId, keys: changed, environmentId: null }),
+      select id, key, version from audiences
+      where project_id = ${projectId} and key = any(${idsOf("audience")})`,
+    usesOf(sql, { projectId, keys: idsOf("uses"), environmentId: null }),
   ]);
   const nameOf = (id: string) => environments.find((each) => each.id === id)?.name ?? id;
   const base: Record<string, Base[string]> = {};
-  const put = (id: string, label: string, version: unknown) => {
-    base[id] = { label, version: String(version) };
+  const put = (name: string, label: string, version: unknown) => {
+    if (wanted.has(name)) base[name] = { label, version: String(version) };
   };
   for (const { id, key, version, variationsVersion } of flags) {
     put(`variations ${id}`, `${key}: the variations`, variationsVersion);
-    if (changes.some((change) => change.kind === "flag_deletion" && change.flag_id === id))
-      put(`flag ${id}`, key, version);
+    put(`flag ${id}`, key, version);
   }
-  for (const { flagId, key, environmentId, version } of [...targets, ...required])
+  for (const { flagId, key, environmentId, version } of states)
     put(`state ${flagId} ${environmentId}`, `${key} in ${nameOf(environmentId)}`, version);
-  for (const { flagId, key, variationsVersion } of required)
-    put(`variations ${flagId}`, `${key}: the variations`, variationsVersion);
   for (const { id, key, version } of audiences) {
     put(`audience ${key}`, `the audience ${key}`, version);
-    // Another audience can have the key after a deletion.
     put(`audience-id ${key}`, `the audience ${key}`, id);
   }
   for (const [key, used] of uses)
@@ -56,12 +146,10 @@ export async function readBase(
       `the flags that use the audience ${key}`,
       used.map(({ flagId, environmentId }) => `${flagId} ${environmentId}`).sort(),
     );
-  for (const { id, name, protection } of environments)
-    if (isAffected(changes, id))
-      put(`protection ${id}`, `the protection of ${name}`, canonicalJson(protection));
-  for (const { id, name, version } of environments)
-    if (changes.some((change) => change.kind === "protection" && change.environment_id === id))
-      put(`environment ${id}`, name, version);
+  for (const { id, name, version, protection } of environments) {
+    put(`protection ${id}`, `the protection of ${name}`, canonicalJson(protection));
+    put(`environment ${id}`, name, version);
+  }
   return base;
 }
 
@@ -83,10 +171,8 @@ export function baseIdOf(change: DecidedChange): string {
 }
 
 /** Returns whether changes can affect an environment. Those of all environments can affect each one. */
-const isAffected = (changes: readonly DecidedChange[], environmentId: string): boolean =>
-  changes.some((change) =>
-    "environment_id" in change ? change.environment_id === environmentId : true,
-  );
+const isAffected = (changes: readonly Subject[], environmentId: string): boolean =>
+  changes.some(({ environment_id }) => (environment_id ?? environmentId) === environmentId);
 
 const changedAudiences = (changes: readonly DecidedChange[]): string[] =>
   changes.flatMap((change) => ("audience" in change ? [change.audience] : []));
@@ -110,26 +196,21 @@ const flagIdsOf = (changes: readonly DecidedChange[]): string[] =>
 function readFlags(
   sql: Sql | Transaction,
   projectId: string,
-  changes: readonly DecidedChange[],
+  ids: readonly string[],
 ): Promise<{ id: string; key: string; version: number; variationsVersion: number }[]> {
   return sql`
     select id, key, version, coalesce(variations_version, 1) as "variationsVersion"
-    from flags where project_id = ${projectId} and id = any(${flagIdsOf(changes)}::uuid[])`;
+    from flags where project_id = ${projectId} and id = any(${ids as string[]}::uuid[])`;
 }
 
 type FlagVersion = { flagId: string; key: string; environmentId: string; version: number };
 
-/** Returns the states that are changed. A change of variations also depends on every protected state of the flag. */
-function readTargets(
-  sql: Sql | Transaction,
-  changes: readonly DecidedChange[],
-): Promise<FlagVersion[]> {
-  const pairs = stateChanges(changes).map(({ flag_id, environment_id }) => ({
-    ...{ flag_id, environment_id },
-  }));
-  const varied = changes.flatMap((change) =>
-    change.kind === "flag_variations" ? [change.flag_id] : [],
-  );
+/** Reads states by their names in bases. */
+function readStates(sql: Sql | Transaction, names: readonly string[]): Promise<FlagVersion[]> {
+  const pairs = names.map((name) => {
+    const [, flag_id, environment_id] = name.split(" ");
+    return { flag_id, environment_id };
+  });
   return sql`
     select state.flag_id as "flagId", flag.key, state.environment_id as "environmentId",
       state.version
@@ -137,13 +218,12 @@ function readTargets(
     join flags as flag on flag.id = state.flag_id
     join environments as environment on environment.id = state.environment_id
     where (state.flag_id, state.environment_id) in (
-        select flag_id, environment_id
-        from jsonb_to_recordset(${json(pairs)}) as pair (flag_id uuid, environment_id uuid)
-      )
-      or (state.flag_id = any(${varied}::uuid[]) and environment.protection is not null)`;
+      select flag_id, environment_id
+      from jsonb_to_recordset(${json(pairs)}) as pair (flag_id uuid, environment_id uuid)
+    )`;
 }
 
-type Required = FlagVersion & { variationsVersion: number; audiences: string[] };
+type Required = { flagId: string; environmentId: string; audiences: string[] };
 
 /** Returns the states of the flags that changed states will require, directly or through others. */
 async function readRequired(
@@ -166,8 +246,7 @@ async function readRequired(
       join flag_references as reference on reference.flag_id = flag.id
         and reference.environment_id = required.environment_id and reference.kind = 'flag'
     )
-    select flag.id as "flagId", flag.key, state.environment_id as "environmentId", state.version,
-      coalesce(flag.variations_version, 1) as "variationsVersion",
+    select flag.id as "flagId", state.environment_id as "environmentId",
       array(
         select reference.key from flag_references as reference
         where reference.flag_id = flag.id and reference.environment_id = state.environment_id

@@ -3,13 +3,11 @@ import type {
   ChangeRequestStatus,
   ListedChangeRequest,
   Match,
-  ProposedChange as ProposedChangeResource,
   Protection,
   StoredVariations,
 } from "@halyard/contracts";
 import { momentAfter } from "../flags/decide-flag.ts";
 import type { Content, FlagEnvironment } from "../flags/flag.ts";
-import { variationsResource } from "../flags/variations.ts";
 import type { AudiencePatch, Proposal } from "../protection/proposal.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { describeChanges } from "./describe-changes.ts";
@@ -113,14 +111,15 @@ export type NeededApproval = { environment: FlagEnvironment; approvals: number; 
 /** The current approvals and differences of a request, which are not stored. */
 export type Standing = { needed: readonly NeededApproval[]; differences: readonly string[] };
 
-const isPending = ({ status }: Pick<ChangeRequest, "status">) =>
-  status === "draft" || status === "open" || status === "approved";
+/** Returns whether a request is under review or approved. */
+export const isOpen = ({ status }: Pick<ChangeRequest, "status">) =>
+  status === "open" || status === "approved";
 
-/** Returns the status with what has changed since the request was made. */
+/** Returns the status with what has changed since the request was made. A draft is not reviewed, and does not become stale. */
 export const statusOf = (
   request: Pick<ChangeRequest, "status">,
   { differences }: Pick<Standing, "differences">,
-): ChangeRequestStatus => (isPending(request) && differences.length > 0 ? "stale" : request.status);
+): ChangeRequestStatus => (isOpen(request) && differences.length > 0 ? "stale" : request.status);
 
 /** Returns a request as lists contain it. */
 export function listedRequestResource(
@@ -153,28 +152,6 @@ export function listedRequestResource(
     change_count: request.changes.length,
     summary: describeChanges(request.changes),
   };
-}
-
-/** Returns a change as the API represents it. `now` is the current value, if it differs from the one before. */
-export function changeResource(change: DecidedChange, now?: Content): ProposedChangeResource {
-  switch (change.kind) {
-    case "state":
-      return { ...change, ...(now !== undefined && { now }) } as ProposedChangeResource;
-    case "flag_variations":
-      return {
-        ...change,
-        variations: variationsResource(change.variations) ?? [],
-        before: variationsResource(change.before) ?? [],
-      };
-    case "audience_list": {
-      const { add, remove, ...rest } = change;
-      return { ...rest, added: add.length, removed: remove.length };
-    }
-    case "flag_deletion":
-    case "audience":
-    case "protection":
-      return change as ProposedChangeResource;
-  }
 }
 
 export const pathOf = ({ id }: Pick<ChangeRequest, "id">): string =>

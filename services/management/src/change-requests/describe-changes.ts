@@ -54,35 +54,43 @@ function describeState({ flag_key, environment_name, before, after, dependents }
   return `${flag_key} in ${environment_name}: ${parts.join(", ")}`;
 }
 
+/** The words of the dashboard. */
 const describers: Readonly<Record<keyof Content, (before: Content, after: Content) => string>> = {
   enabled: (_, { enabled }) => (enabled ? "turned on" : "turned off"),
   rollout_percentage: (before, after) =>
     `${before.rollout_percentage} % → ${after.rollout_percentage} %`,
   targeting_rules: (before, after) => describeRules(before.targeting_rules, after.targeting_rules),
   bucket_by: (before, after) =>
-    `buckets by ${before.bucket_by ?? "user"} → ${after.bucket_by ?? "user"}`,
-  bucket_seed: () => "other seed of buckets",
-  serve: (before, after) => `${describeServe(before)} → ${describeServe(after)}`,
+    `percentages by ${before.bucket_by ?? "id"} → ${after.bucket_by ?? "id"}`,
+  bucket_seed: (before, after) =>
+    `seed of percentages ${before.bucket_seed ?? ownSeed} → ${after.bucket_seed ?? ownSeed}`,
+  serve: (before, after) => `served ${describeServe(before)} → ${describeServe(after)}`,
   off_variation: (before, after) =>
-    `off serves ${before.off_variation ?? "the default"} → ${after.off_variation ?? "the default"}`,
+    `all others get ${before.off_variation ?? ownDefault} → ${after.off_variation ?? ownDefault}`,
   requires: (_, { requires = [] }) =>
     requires.length === 0
       ? "requires no other flag"
       : `requires ${requires.map(({ flag }) => flag).join(" and ")}`,
 };
 
-/** The rules before are counted by their position before, and new rules by their position after. */
+const ownSeed = "the flag's key";
+const ownDefault = "the application's default";
+
+/** A rule without a name is named by its position: before the change if it is removed, otherwise after it. */
 function describeRules(before: readonly TargetingRule[], after: readonly TargetingRule[]): string {
   const parts: string[] = [];
-  for (const [index, rule] of before.entries()) {
-    const kept = after.find(({ id }) => id === rule.id);
-    if (kept === undefined) parts.push(`rule ${index + 1} removed`);
-    else if (!isDeepStrictEqual(kept, rule)) parts.push(`rule ${index + 1} changed`);
+  for (const [index, rule] of before.entries())
+    if (!after.some(({ id }) => id === rule.id)) parts.push(`${ruleName(rule, index)} removed`);
+  for (const [index, rule] of after.entries()) {
+    const earlier = before.find(({ id }) => id === rule.id);
+    if (earlier === undefined) parts.push(`${ruleName(rule, index)} added`);
+    else if (!isDeepStrictEqual(earlier, rule)) parts.push(`${ruleName(rule, index)} changed`);
   }
-  for (const [index, { id }] of after.entries())
-    if (!before.some((rule) => rule.id === id)) parts.push(`rule ${index + 1} added`);
   return parts.length === 0 ? "rules in another order" : parts.join(", ");
 }
+
+const ruleName = ({ name = "" }: TargetingRule, index: number): string =>
+  name.trim() === "" ? `rule ${index + 1}` : `rule “${name}”`;
 
 function describeServe({ serve }: Content): string {
   if (serve === undefined) return "the first variation";

@@ -44,6 +44,7 @@ type EventName = ChangeRequestEvent["event"];
 
 const eventOfAction: Partial<Record<RequestAction, EventName>> = {
   change_request_opened: "change_request.opened",
+  change_request_reopened: "change_request.opened",
   change_request_rejected: "change_request.rejected",
   change_request_applied: "change_request.applied",
   change_request_bypassed: "change_request.bypassed",

@@ -15,20 +15,19 @@ import {
   contentHashOf,
   type DecidedChange,
   nextStep,
-  type Standing,
 } from "./change-request.ts";
 import { describeChanges, shorten } from "./describe-changes.ts";
 import { checkUnprotected } from "./may-apply.ts";
 import { record } from "./record-request.ts";
 import {
-  countOpen,
+  countPending,
   findByWrite,
   insertRequest,
   lockRequest,
   removeOldestDrafts,
   updateRequest,
 } from "./request-store.ts";
-import { isApproved, readStanding } from "./standing.ts";
+import { isApproved, readStanding, type WithStanding } from "./standing.ts";
 import { affectedEnvironments, decideChanges } from "./values-of-changes.ts";
 
 /**
@@ -36,7 +35,7 @@ import { affectedEnvironments, decideChanges } from "./values-of-changes.ts";
  * request first.
  */
 export type RequestWrite = Change<KeyPrincipal>;
-export type RequestAndStanding = { request: ChangeRequest; standing: Standing; place: Place };
+export type RequestAndStanding = WithStanding & { place: Place };
 
 /** A request with proposals in place of its changes. */
 export type WithProposals<Body> = Omit<Body, "changes"> & { proposals: readonly Proposal[] };
@@ -60,20 +59,34 @@ export async function openNew(
   });
   const wrongTime = checkTimed(change, request, place);
   if (wrongTime !== undefined) return wrongTime;
-  if ((await countOpen(tx, key.projectId)) >= maxOpen) return tooManyOpen;
+  const full = await checkRoom(tx, request);
+  if (full !== undefined) return full;
   const opened = await settle(change, request, place);
   await insertRequest(tx, opened.request);
   await record(change, "change_request_opened", opened.request, null);
   return opened;
 }
 
-/** Maximum number of open requests of a project, each with up to 4 MiB of changes. */
-const maxOpen = 200;
+/** Maximum number of requests of a project that have not ended, each with up to 4 MiB of changes. */
+const maxPending = 200;
 
-const tooManyOpen = createProblem(
-  "CONFLICT_001",
-  `The project has ${maxOpen} open change requests, which is the maximum. Apply, reject or withdraw some.`,
-);
+/** Maximum number of them by one author, so that a program does not use up those of the project. */
+const maxPendingOfAuthor = 50;
+
+async function checkRoom(
+  tx: Transaction,
+  author: Pick<ChangeRequest, "projectId" | "createdBy">,
+): Promise<Problem | undefined> {
+  const { ofProject, ofAuthor } = await countPending(tx, author);
+  if (ofAuthor >= maxPendingOfAuthor) return tooManyPending("You have", maxPendingOfAuthor);
+  return ofProject >= maxPending ? tooManyPending("The project has", maxPending) : undefined;
+}
+
+const tooManyPending = (has: string, maximum: number): Problem =>
+  createProblem(
+    "CONFLICT_001",
+    `${has} ${maximum} pending change requests, which is the maximum. Apply, reject or withdraw some.`,
+  );
 
 /** Maximum number of drafts that refused writes of one author leave. */
 const maxDrafts = 20;
@@ -94,7 +107,8 @@ export async function draftOfWrite(
   const made = await findByWrite(tx, { projectId, createdBy, draftSha256 });
   if (made !== undefined && (made.status !== "draft" || !isOpened)) {
     const standing = await readStanding(tx, made, place);
-    if (standing.differences.length === 0) return { request: made, standing, place };
+    const isCurrent = made.status !== "stale" && standing.differences.length === 0;
+    if (isCurrent) return { request: made, standing, place };
     // Otherwise a program that repeats its write would get a stale request each time.
     if (made.status !== "draft") return rebaseRequest(change, made.id);
   }
@@ -109,7 +123,8 @@ export async function draftOfWrite(
   const request = isOpened
     ? await settle(change, fresh, place)
     : await withStanding(tx, fresh, place);
-  if (isOpened && (await countOpen(tx, projectId)) >= maxOpen) return tooManyOpen;
+  const full = isOpened ? await checkRoom(tx, fresh) : undefined;
+  if (full !== undefined) return full;
   if (made !== undefined) await updateRequest(tx, request.request);
   else if (!(await insertRequest(tx, request.request))) return concurrentWrite;
   if (isOpened) await record(change, "change_request_opened", request.request, null);
@@ -183,6 +198,8 @@ export async function openDraft(
   const refused =
     checkMayPropose(key, proposalsOf(request.changes)) ?? checkTimed(change, request, place);
   if (refused !== undefined) return refused;
+  const full = await checkRoom(change.tx, request);
+  if (full !== undefined) return full;
   const opened: ChangeRequest = { ...request, status: "open", ...nextStep(request, change.now()) };
   const settled = await settle(change, opened, place);
   await updateRequest(change.tx, settled.request);
@@ -303,7 +320,7 @@ async function withStanding(
 export async function lockPending(
   { tx, principal }: RequestWrite,
   id: string,
-): Promise<{ request: ChangeRequest; place: Place; standing: Standing } | Problem> {
+): Promise<RequestAndStanding | Problem> {
   const { key } = principal;
   const request = await lockRequest(tx, { id, projectId: key.projectId });
   if (request === undefined || !mayView(key, request)) return noSuchRequest;

@@ -14,20 +14,13 @@ import type { Sql } from "@halyard/postgres";
 import type { TimeAndIds } from "../access/change-context.ts";
 import { authorOf, type KeyPrincipal, type Principal } from "../access/principal.ts";
 import { type Change, changeOf, type Propose, type Routes } from "../access/routes.ts";
-import type { Content } from "../flags/flag.ts";
-import { findFlag } from "../flags/flag-store.ts";
 import { storedVariations } from "../flags/variations.ts";
 import type { Writer } from "../outbox/write.ts";
 import type { Proposal } from "../protection/proposal.ts";
 import { protectionOf } from "../protection/protection.ts";
 import { type Applier, applyRequest, recordUnapplied } from "./apply-request.ts";
-import { baseIdOf, readPlace } from "./base.ts";
-import {
-  type ChangeRequest,
-  changeResource,
-  listedRequestResource,
-  pathOf,
-} from "./change-request.ts";
+import { type Place, readPlace } from "./base.ts";
+import { type ChangeRequest, listedRequestResource, pathOf } from "./change-request.ts";
 import {
   draftOfWrite,
   editRequest,
@@ -38,9 +31,10 @@ import {
   type RequestAndStanding,
   rebaseRequest,
 } from "./request-changes.ts";
-import { findRequest, listRequests } from "./request-store.ts";
+import { requestResource } from "./request-resource.ts";
+import { findRequest, listRequests, readOpen } from "./request-store.ts";
 import { approve, reject, withdraw } from "./review-request.ts";
-import { readStanding } from "./standing.ts";
+import { findStale, readStanding, withStandings } from "./standing.ts";
 
 /** Registers the routes of change requests. Only sessions approve, reject and bypass, and the operator's token bypasses. */
 export function registerChangeRequestRoutes(routes: Routes, { sql }: { sql: Sql }): void {
@@ -60,17 +54,19 @@ function registerReads(routes: Routes, sql: Sql): void {
     const { projectId, environmentOnly } = key;
     const { limit = defaultLimit, before } = query;
     const statuses = query.status?.split(",") ?? listedByDefault;
-    const environmentId = environmentOnly ? key.environmentId : undefined;
+    const within = { projectId, environmentId: environmentOnly ? key.environmentId : undefined };
     const place = await readPlace(sql, projectId);
-    const filter = { projectId, statuses, environmentId };
+    const { staleIds, pending } = await readPending(sql, place, within);
+    const filter = { ...within, statuses, staleIds };
     const { requests, more } = await listRequests(sql, filter, { before, limit });
-    const listed = await Promise.all(
-      requests.map(async (request) =>
-        listedRequestResource(request, await readStanding(sql, request, place)),
+    const listed = await withStandings(sql, requests, place);
+    return answer.ok({
+      change_requests: listed.map(({ request, standing }) =>
+        listedRequestResource(request, standing),
       ),
-    );
-    const next_before = more ? (requests.at(-1)?.id ?? null) : null;
-    return answer.ok({ change_requests: listed, next_before });
+      next_before: more ? (requests.at(-1)?.id ?? null) : null,
+      pending,
+    });
   });
 
   routes.read(contract.getChangeRequest, async ({ params }, principal) => {
@@ -83,28 +79,21 @@ function registerReads(routes: Routes, sql: Sql): void {
   });
 }
 
+/** Counts the requests that have not ended, by their current status. */
+async function readPending(sql: Sql, place: Place, within: Parameters<typeof readOpen>[1]) {
+  const { open, stale } = await readOpen(sql, within);
+  const staleIds = await findStale(sql, place, open);
+  const count = (status: contract.ChangeRequestStatus) =>
+    open.filter((each) => each.status === status && !staleIds.includes(each.id)).length;
+  const pending = {
+    ...{ open: count("open"), approved: count("approved") },
+    stale: stale + staleIds.length,
+  };
+  return { staleIds, pending };
+}
+
 const isVisible = (principal: Principal, request: ChangeRequest): boolean =>
   principal.kind === "operator" || mayView(principal.key, request);
-
-/** Returns a request with its changes. A changed value is beside the one before. */
-async function requestResource(
-  sql: Sql | Change["tx"],
-  { request, standing, place }: RequestAndStanding,
-): Promise<contract.ChangeRequest> {
-  const isStale = standing.differences.length > 0 && request.status !== "applied";
-  const changes = await Promise.all(
-    request.changes.map(async (change) => {
-      if (change.kind !== "state" || !isStale) return changeResource(change);
-      const { flag_id: flagId, environment_id: environmentId } = change;
-      const found = await findFlag(sql, { projectId: place.projectId, flagId, environmentId });
-      const isSame = String(found?.state.version) === request.base[baseIdOf(change)]?.version;
-      const now: Content | undefined = isSame ? undefined : found?.state.content;
-      return changeResource(change, now);
-    }),
-  );
-  const differences = [...standing.differences];
-  return { ...listedRequestResource(request, standing), changes, differences };
-}
 
 const answerRequest = async (done: RequestAndStanding, { tx }: Pick<Change, "tx">) =>
   answer.ok(await requestResource(tx, done));

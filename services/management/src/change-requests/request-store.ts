@@ -1,6 +1,7 @@
 import { type Match, matchOf, stateOf } from "@halyard/contracts";
-import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
+import { type Fragment, fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import { maxPageBytes } from "../access/page-bounds.ts";
+import type { Subject } from "./base.ts";
 import type { ChangeRequest, DecidedChange } from "./change-request.ts";
 
 /** Change requests in PostgreSQL. Those of a deleted project are removed with it. */
@@ -66,12 +67,72 @@ export async function lockRequest(
   return row && fromRow(row);
 }
 
+/** An open or approved request without the values of its changes. */
+export type OpenRequest = Pick<ChangeRequest, "id" | "status" | "base"> & {
+  changes: readonly Subject[];
+};
+
+/** Returns the requests of a project that could be applied if nothing else has changed, and the number of stale ones. */
+export async function readOpen(
+  sql: Sql | Transaction,
+  { projectId, environmentId }: InProject,
+): Promise<{ open: OpenRequest[]; stale: number }> {
+  const inEnvironment = affectsOnly(environmentId);
+  const [open, [stale]] = await Promise.all([
+    sql<OpenRequest[]>`
+      select request.id, request.status, request.base, (
+        select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+          'kind', change -> 'kind', 'flag_id', change -> 'flag_id',
+          'environment_id', change -> 'environment_id', 'audience', change -> 'audience'
+        )))
+        from jsonb_array_elements(request.changes) as change
+      ) as changes
+      from ${tables}
+      where request.project_id = ${projectId} and request.status in ('open', 'approved')
+        ${inEnvironment}`,
+    sql<[{ count: number }]>`
+      select count(*)::integer as count from ${tables}
+      where request.project_id = ${projectId} and request.status = 'stale' ${inEnvironment}`,
+  ]);
+  return { open, stale: stale.count };
+}
+
+/** Returns the projects with open or approved requests, and the sequence of the newest entry of their audit logs. */
+export function findProjectsWithOpen(
+  sql: Sql,
+): Promise<{ projectId: string; sequence: number | null }[]> {
+  return sql`
+    select project.id as "projectId", (
+      select change.sequence from changes as change
+      where change.project_id = project.id
+      order by change.sequence desc
+      limit 1
+    ) as sequence
+    from projects as project
+    where exists (
+      select from change_requests as request
+      where request.project_id = project.id and request.status in ('open', 'approved')
+    )`;
+}
+
+type InProject = {
+  projectId: string;
+  /** Selects the requests that affect no other environment. */
+  environmentId?: string | undefined;
+};
+
+const affectsOnly = (environmentId: string | undefined): Fragment =>
+  environmentId === undefined
+    ? fragment``
+    : fragment`and request.environment_ids = array[${environmentId}::uuid]`;
+
 /** Returns requests, newest first: fewer than `limit` if their changes are large. Ids are in the order of time. */
 export async function listRequests(
   sql: Sql,
-  { projectId, statuses, environmentId }: RequestFilter,
+  { projectId, environmentId, statuses, staleIds }: RequestFilter,
   { before, limit }: { before: string | undefined; limit: number },
 ): Promise<{ requests: ChangeRequest[]; more: boolean }> {
+  const alsoIds = statuses.includes("stale") ? staleIds : [];
   const rows = await sql<(ChangeRequest & { available: number })[]>`
     select ${columns}, available
     from (
@@ -80,9 +141,12 @@ export async function listRequests(
           order by request.id desc rows between unbounded preceding and 1 preceding
         ) as bytes_before
       from ${tables}
-      where request.project_id = ${projectId} and request.status = any(${statuses as string[]})
-        and (${environmentId ?? null}::uuid is null
-          or request.environment_ids = array[${environmentId ?? null}::uuid])
+      where request.project_id = ${projectId} ${affectsOnly(environmentId)}
+        and (
+          (request.status = any(${statuses as string[]})
+            and request.id <> all(${staleIds as string[]}::uuid[]))
+          or request.id = any(${alsoIds as string[]}::uuid[])
+        )
         and (${before ?? null}::uuid is null or request.id < ${before ?? null})
       order by request.id desc
       limit ${limit + 1}
@@ -93,19 +157,24 @@ export async function listRequests(
   return { requests, more: (rows[0]?.available ?? 0) > requests.length };
 }
 
-type RequestFilter = {
-  projectId: string;
+type RequestFilter = InProject & {
+  /** The statuses of the API. */
   statuses: readonly string[];
-  /** Selects the requests that affect no other environment. */
-  environmentId?: string | undefined;
+  /** The open and approved requests that are stale. */
+  staleIds: readonly string[];
 };
 
-/** Returns the number of requests of a project that can still be applied. */
-export async function countOpen(tx: Transaction, projectId: string): Promise<number> {
-  const [row] = await tx<[{ count: number }]>`
-    select count(*)::integer as count from change_requests
-    where project_id = ${projectId} and status in ('open', 'approved')`;
-  return row.count;
+/** Counts the requests of a project that have not ended, and those of one author among them. */
+export async function countPending(
+  tx: Transaction,
+  { projectId, createdBy }: Pick<ChangeRequest, "projectId" | "createdBy">,
+): Promise<{ ofProject: number; ofAuthor: number }> {
+  const [row] = await tx<[{ ofProject: number; ofAuthor: number }]>`
+    select count(*)::integer as "ofProject",
+      (count(*) filter (where created_by = ${createdBy}))::integer as "ofAuthor"
+    from change_requests
+    where project_id = ${projectId} and status in ('open', 'approved', 'stale')`;
+  return row;
 }
 
 /** Finds a request that a refused write has made already. */
@@ -118,7 +187,9 @@ export async function findByWrite(
     select ${columns} from ${tables}
     where request.project_id = ${projectId} and request.created_by = ${createdBy}
       and request.draft_sha256 = ${draftSha256}
-      and request.status in ('draft', 'open', 'approved')
+      and request.status in ('draft', 'open', 'approved', 'stale')
+    order by request.status = 'stale'
+    limit 1
     for update of request`;
   return row && fromRow(row);
 }
@@ -178,6 +249,18 @@ export async function removeOldDrafts(sql: Sql, days: number, atMost: number): P
     delete from change_requests where id = any(array(
       select id from change_requests
       where status = 'draft' and updated_at < clock_timestamp() - ${days} * interval '1 day'
+      limit ${atMost}
+    ))`;
+  return removed.count;
+}
+
+/** Removes requests that ended longer ago than a number of days. Returns their number. */
+export async function removeEndedRequests(sql: Sql, days: number, atMost: number): Promise<number> {
+  const removed = await sql`
+    delete from change_requests where id = any(array(
+      select id from change_requests
+      where status in ('applied', 'rejected', 'withdrawn')
+        and updated_at < clock_timestamp() - ${days} * interval '1 day'
       limit ${atMost}
     ))`;
   return removed.count;

@@ -10,6 +10,7 @@ import {
   settle,
 } from "./request-changes.ts";
 import { updateRequest } from "./request-store.ts";
+import { noStanding } from "./standing.ts";
 
 /** Approval, rejection and withdrawal of change requests. */
 
@@ -103,7 +104,7 @@ async function end(
   const action =
     request.status === "rejected" ? "change_request_rejected" : "change_request_withdrawn";
   await record(change, action, ended, null);
-  return { request: ended, standing: { needed: [], differences: [] }, place };
+  return { request: ended, standing: noStanding, place };
 }
 
 const cannotWithdraw = createProblem(

@@ -2,14 +2,9 @@ import { includes, roleAt } from "@halyard/people";
 import type { Sql, Transaction } from "@halyard/postgres";
 import { readHeldGrants } from "../people/grant-store.ts";
 import { grantedRole } from "../people/grants.ts";
-import { type Place, readBase } from "./base.ts";
-import {
-  type ChangeRequest,
-  differencesOf,
-  type GivenApproval,
-  type NeededApproval,
-  type Standing,
-} from "./change-request.ts";
+import { type Place, readDifferences } from "./base.ts";
+import type { ChangeRequest, GivenApproval, NeededApproval, Standing } from "./change-request.ts";
+import type { OpenRequest } from "./request-store.ts";
 
 /** The approvals of a request that count, and its differences from the current values. */
 
@@ -55,17 +50,48 @@ export function neededApprovals(
 export const isApproved = (needed: readonly NeededApproval[]): boolean =>
   needed.every(({ approvals: count, given }) => given >= count);
 
-/** Reads the current approvals and differences of a request. One that has ended has none. */
+export type WithStanding = { request: ChangeRequest; standing: Standing };
+
+/** Reads the current approvals and differences of requests of a project. */
+export async function withStandings(
+  sql: Sql | Transaction,
+  requests: readonly ChangeRequest[],
+  place: Place,
+): Promise<WithStanding[]> {
+  const pending = requests.filter(isPending);
+  const [found, counted] = await Promise.all([
+    readDifferences(sql, place, pending),
+    Promise.all(pending.map((request) => readCountedApprovals(sql, request))),
+  ]);
+  return requests.map((request) => {
+    const index = pending.indexOf(request);
+    if (index === -1) return { request, standing: noStanding };
+    const needed = neededApprovals(request, place, counted[index] ?? []);
+    return { request, standing: { needed, differences: found[index] ?? [] } };
+  });
+}
+
+const isPending = ({ status }: ChangeRequest): boolean =>
+  ["draft", "open", "approved", "stale"].includes(status);
+
+/** The standing of a request that has ended. */
+export const noStanding: Standing = { needed: [], differences: [] };
+
 export async function readStanding(
   sql: Sql | Transaction,
   request: ChangeRequest,
   place: Place,
 ): Promise<Standing> {
-  const isOpen = ["draft", "open", "approved", "stale"].includes(request.status);
-  const [base, counted] = await Promise.all([
-    isOpen ? readBase(sql, place, request.changes) : request.base,
-    readCountedApprovals(sql, request),
-  ]);
-  const differences = differencesOf(request.base, base);
-  return { needed: isOpen ? neededApprovals(request, place, counted) : [], differences };
+  const [found] = await withStandings(sql, [request], place);
+  return found?.standing ?? noStanding;
+}
+
+/** Returns the ids of the open and approved requests of a project whose base differs from the current values. */
+export async function findStale(
+  sql: Sql | Transaction,
+  place: Place,
+  requests: readonly OpenRequest[],
+): Promise<string[]> {
+  const differences = await readDifferences(sql, place, requests);
+  return requests.flatMap(({ id }, index) => (differences[index]?.length === 0 ? [] : id));
 }

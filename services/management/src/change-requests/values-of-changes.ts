@@ -144,8 +144,8 @@ async function decideDeletion(
 }
 
 /** Every environment has a state of the flag. */
-async function findFlagAnywhere(
-  { sql, projectId, environments }: Deciding,
+export async function findFlagAnywhere(
+  { sql, projectId, environments }: Pick<Deciding, "sql" | "projectId" | "environments">,
   flagId: string,
 ): Promise<FlagInEnvironment["flag"] | undefined> {
   const [first] = environments;

@@ -44,6 +44,7 @@ import {
   checkReferences,
   checkRequiredVariations,
   hasReferences,
+  holdNewAudiences,
   lockReferences,
 } from "./references.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
@@ -94,6 +95,7 @@ export async function createFlag(
     ? await checkReferences(write.tx, { flag, ...state }, state.content)
     : undefined;
   if (wrong !== undefined) return asRequestProblem(wrong);
+  if (refers) await holdNewAudiences(write.tx, scope.projectId, { after: state.content });
   if (!(await insertFlag(write.tx, decision.flag))) return keyTaken(write, decision.flag);
   const insertStates = () => insertStatesOfFlag(write.tx, decision);
   const { targeting_rules: rules, requires } = state.content;
@@ -214,6 +216,8 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   const refused = await checkApproved(write, { ...request, current, decision });
   if (refused !== undefined) return refused;
   const { flag, states } = decision;
+  for (const { content: after } of states)
+    await holdNewAudiences(write.tx, flag.projectId, { before: current.state.content, after });
   const changesVariations = flag.variations !== current.flag.variations;
   if (!changesVariations && states.every((state) => hasSameSize(current.state, state)))
     write.doNotAwait(updateFlag(write.tx, decision));

@@ -39,6 +39,24 @@ export async function lockReferences(tx: Transaction, projectId: string): Promis
   await tx`select from projects where id = ${projectId} for no key update`;
 }
 
+/**
+ * Locks the audiences that a state begins to use until the transaction ends, after the lock of the flag. Otherwise a
+ * concurrent change of such an audience would not see the use, and could commit without an approval after the environment
+ * is protected.
+ */
+export async function holdNewAudiences(
+  tx: Transaction,
+  projectId: string,
+  { before, after }: { before?: Content; after: Content },
+): Promise<void> {
+  const used = before === undefined ? [] : referredKeys(before).audiences;
+  const added = referredKeys(after).audiences.filter((key) => !used.includes(key));
+  if (added.length === 0) return;
+  await tx`
+    select from audiences where project_id = ${projectId} and key = any(${added})
+    order by key for share`;
+}
+
 /** A reference of a state, and the JSON pointer to it. */
 type Reference = { to: AudienceCondition | Requirement; pointer: string };
 

@@ -3,6 +3,7 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
+import { removeEndedRequests } from "../change-requests/request-store.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Writer } from "../outbox/write.ts";
 
@@ -22,7 +23,10 @@ export type RetentionPeriods = {
   endedKeyDays: number | undefined;
 };
 
-type Removed = { history: number; changes: number; audience_history: number; api_keys: number };
+type Removed = Record<
+  "history" | "changes" | "audience_history" | "change_requests" | "api_keys",
+  number
+>;
 
 type RetentionOptions = { sql: Sql; writer: Writer; periods: RetentionPeriods; now: () => Date };
 
@@ -62,6 +66,9 @@ export async function applyRetention(
     audience_history: isKept
       ? 0
       : await inBatches(() => removeOldAudienceHistory(sql, auditDays), mayContinue),
+    change_requests: isKept
+      ? 0
+      : await inBatches(() => removeEndedRequests(sql, auditDays, batchSize), mayContinue),
     api_keys:
       endedKeyDays === undefined
         ? 0

@@ -400,6 +400,37 @@ describe("another tenant", () => {
   });
 });
 
+describe("a change of an audience", () => {
+  it.each(["a change of a flag", "a rollback", "a new flag"])(
+    "is awaited by %s that uses the audience for the first time",
+    async (name) => {
+      const targeting_rules = [{ conditions: [{ audience: "beta" }] }];
+      const review = await given.reviewed({ approvals: 1 }, async ({ call, statePath }) => {
+        await call("POST", "/api/v1/audiences", { key: "beta", name: "Beta" });
+        await call("PATCH", statePath, { targeting_rules });
+        await call("PATCH", statePath, { targeting_rules: [] });
+      });
+      await review.protect({ protected: null, bypass_reason: "Prepare the test" });
+      const begin: Record<string, () => Promise<unknown>> = {
+        "a change of a flag": () => review.byKey("PATCH", review.statePath, { targeting_rules }),
+        "a rollback": () => review.byKey("POST", `${review.statePath}/rollback`),
+        "a new flag": () =>
+          review.byKey("POST", "/api/v1/flags", { key: "cart", name: "Cart", targeting_rules }),
+      };
+      // As a change of the audience, which reads the environments that use it under this lock.
+      const [begun] = await management.sql.begin(async (tx) => {
+        await tx`
+          select from audiences where project_id = ${review.project.id} and key = 'beta'
+          for update`;
+        const sent = begin[name]?.();
+        await given.waitForBlocked(1);
+        return [sent];
+      });
+      await begun;
+    },
+  );
+});
+
 describe("the protection", () => {
   it("is lowered by no change that raises it too", async () => {
     const { protect } = await given.reviewed({ approvals: 2 });

@@ -1,6 +1,21 @@
-import { isThorough, seededRandom, testSeed } from "@halyard/testing";
+import {
+  call,
+  isThorough,
+  type ServiceProcess,
+  seededRandom,
+  startServiceProcess,
+  testSeed,
+} from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Management, openManagement } from "../management-fixture.ts";
+import { readBase, readDifferences, readPlace } from "../../src/change-requests/base.ts";
+import { differencesOf } from "../../src/change-requests/change-request.ts";
+import { findRequest, readOpen } from "../../src/change-requests/request-store.ts";
+import {
+  type Management,
+  openManagement,
+  operatorToken,
+  publicUrl,
+} from "../management-fixture.ts";
 import {
   type AppliedRequest,
   type AuditedEntry,
@@ -11,27 +26,36 @@ import { createSteps } from "./interleaved-steps.ts";
 import { reviewsOf } from "./review-fixture.ts";
 
 /**
- * An editor, two approvers and an admin at random, several at once, over two processes of management. A model replays the
- * audit log after each batch. `npm run chaos` takes 10,000 steps, and `TEST_SEED` repeats the choices.
+ * An editor, two approvers and an admin at random, several at once, over two processes of management. This process signs
+ * them in, and looks for due and stale requests too. A model replays the audit log after each batch. `npm run chaos` takes
+ * 10,000 steps, and `TEST_SEED` repeats the choices.
  */
 const stepCount = Number(process.env.TEST_STEPS ?? (isThorough ? 10_000 : 200));
 const maxAtOnce = 5;
 
 let one: Management;
-let other: Management;
+let processes: ServiceProcess[] = [];
 beforeAll(async () => {
   one = await openManagement();
-  other = await openManagement({ over: one.backends });
+  const { database, nats } = one.backends;
+  const start = () =>
+    startServiceProcess("management", {
+      ...{ POSTGRES_URL: database.runtimeUrls.management, POSTGRES_MAX_CONNECTIONS: "10" },
+      ...{ NATS_URL: nats.url, OPERATOR_TOKEN: operatorToken, PUBLIC_URL: publicUrl },
+      ...{ KEY_REQUESTS_PER_SECOND: "100000", KEY_REQUESTS_BURST: "100000" },
+    });
+  processes = await Promise.all([start(), start()]);
 });
 afterAll(async () => {
-  await other?.stop();
+  await Promise.all(processes.map((each) => each.kill()));
   await one?.close();
 });
 
 /** Creates an environment whose flags use an audience, and the steps against it. */
 async function begin(random: () => number) {
-  const call: Management["call"] = (...request) => (random() < 0.5 ? one : other).call(...request);
-  const given = reviewsOf({ ...one, call });
+  const send: Management["call"] = (path, options) =>
+    call(`${processes[random() < 0.5 ? 0 : 1]?.url}${path}`, options);
+  const given = reviewsOf({ ...one, call: send });
   const flagIds: string[] = [];
   const review = await given.reviewed({ approvals: 1 }, async ({ call: byKey, flagId }) => {
     const { id } = await byKey("POST", "/api/v1/flags", { key: "cart", name: "Cart" });
@@ -68,6 +92,26 @@ async function readApplied(entries: readonly AuditedEntry[]) {
     select id, content_hash as "contentHash", changes, approvals
     from change_requests where id = any(${ids}::uuid[]) and status = 'applied'`;
   return new Map(rows.map((row) => [row.id, row]));
+}
+
+/**
+ * Returns the open requests whose staleness differs between a list and an application, which reads all references again.
+ * The processes can apply a due request between the two.
+ */
+async function findMisjudged({ project }: Review): Promise<string[]> {
+  for (let attempt = 1; ; attempt += 1) {
+    const place = await readPlace(one.sql, project.id);
+    const { open } = await readOpen(one.sql, { projectId: project.id });
+    const listed = await readDifferences(one.sql, place, open);
+    const misjudged: string[] = [];
+    for (const [index, { id }] of open.entries()) {
+      const request = await findRequest(one.sql, { id, projectId: project.id });
+      const base = await readBase(one.sql, place, request?.changes ?? []);
+      const applied = differencesOf(request?.base ?? {}, base);
+      if ((listed[index]?.length === 0) !== (applied.length === 0)) misjudged.push(id);
+    }
+    if (misjudged.length === 0 || attempt === 3) return misjudged;
+  }
 }
 
 /** Compares the history of each flag with the audit log, which is read later and can contain more. */
@@ -111,7 +155,8 @@ describe(`random interleavings with the seed ${testSeed}`, () => {
       const faults = entries.flatMap((entry) =>
         model.observe(entry, applied.get(entry.after?.change_request), witness),
       );
-      expect({ taken, faults }).toEqual({ taken, faults: [] });
+      const misjudged = await findMisjudged(review);
+      expect({ taken, faults, misjudged }).toEqual({ taken, faults: [], misjudged: [] });
       for (const { action } of entries) logged.set(action, (logged.get(action) ?? 0) + 1);
     }
 

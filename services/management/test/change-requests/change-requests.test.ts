@@ -34,7 +34,7 @@ describe("a change of a protected environment", () => {
           after: { rollout_percentage: 50, targeting_rules: [{ name: "All" }] },
         },
       ],
-      summary: "checkout in production: 100 % → 50 %, rule 1 added",
+      summary: "checkout in production: 100 % → 50 %, rule “All” added",
       needed: [{ environment_name: "production", approvals: 1, given: 0 }],
     });
   });
@@ -173,6 +173,35 @@ describe("a stale request", () => {
     expect(await state()).toMatchObject({ enabled: false, rollout_percentage: 50 });
   });
 
+  it("has the current variations, audience and protection beside those before", async () => {
+    const { editor, admin, byKey, production } = await given.reviewed({ approvals: 2 });
+    const variations = (blue: string) => [
+      { key: "blue", value: blue },
+      { key: "red", value: "#f00" },
+    ];
+    const typed = { value_type: "string", variations: variations("#00f") };
+    const color = await byKey("POST", "/api/v1/flags", { key: "color", name: "Color", ...typed });
+    await byKey("POST", "/api/v1/audiences", { key: "beta", name: "Beta" });
+    const match = (plan: string) => [[{ attribute: "plan", operator: "equals", value: plan }]];
+    const open = async (blue: string, plan: string, approvals: number) => {
+      const changes = [
+        { kind: "flag_variations", flag_id: color.id, variations: variations(blue) },
+        { kind: "audience", audience: "beta", patch: { match: match(plan) } },
+        { kind: "protection", environment_id: production.id, protected: { approvals } },
+      ];
+      const body = { title: "Everything", changes };
+      return (await editor.call("/api/v1/change-requests", { method: "POST", body })).body;
+    };
+    const [request, other] = [await open("#00e", "pro", 1), await open("#00a", "free", 3)];
+    await given.post(admin, other, "bypass", { reason: "An outage" });
+    const stale = await editor.call(`/api/v1/change-requests/${request.id}`);
+    expect(stale.body.changes).toMatchObject([
+      { before: variations("#00f"), variations: variations("#00e"), now: variations("#00a") },
+      { before: { match: [] }, now: { match: match("free"), list: null } },
+      { before: { approvals: 2 }, protected: { approvals: 1 }, now: { approvals: 3 } },
+    ]);
+  });
+
   it("is one whose audience was widened", async () => {
     const { open, editor, approver, serverKey } = await given.reviewed();
     const body = { key: "beta", name: "Beta" };
@@ -211,6 +240,53 @@ describe("a stale request", () => {
     await given.approve(approver, request);
     await protect({ protected: { approvals: 2 } });
     expect(outcome(await given.post(editor, request, "apply"))).toEqual([409, "CONFLICT_001"]);
+  });
+});
+
+describe("the list of requests", () => {
+  async function oneOfEach() {
+    const review = await given.reviewed({ approvals: 1, without_approval: ["off"] });
+    const { open, change, editor, approver } = review;
+    const approved = async (patch: object) => {
+      const { body: request } = await open(patch);
+      await given.approve(approver, request);
+      return request;
+    };
+    const on = await approved({ enabled: true });
+    await given.post(editor, on, "apply");
+    await change({ rollout_percentage: 4 });
+    const stale = await approved({ rollout_percentage: 5 });
+    await change({ enabled: false });
+    const { body: pending } = await open({ rollout_percentage: 6 });
+    const ready = await approved({ rollout_percentage: 7 });
+    const list = async (query: string) =>
+      (await editor.call(`/api/v1/change-requests?${query}`)).body;
+    const listed = async (query: string) =>
+      (await list(query)).change_requests.map((each: { id: string; status: string }) => [
+        each.id,
+        each.status,
+      ]);
+    return { on, stale, pending, ready, list, listed };
+  }
+
+  it("is filtered by the status that it contains", async () => {
+    const { on, stale, pending, ready, listed } = await oneOfEach();
+    expect(await listed("status=stale")).toEqual([[stale.id, "stale"]]);
+    expect(await listed("status=open")).toEqual([[pending.id, "open"]]);
+    expect(await listed("status=approved")).toEqual([[ready.id, "approved"]]);
+    expect(await listed("")).toEqual([
+      [ready.id, "approved"],
+      [pending.id, "open"],
+      [stale.id, "stale"],
+      [on.id, "applied"],
+    ]);
+    expect(await listed("status=draft")).toEqual([[expect.any(String), "draft"]]);
+  });
+
+  it("counts all requests that have not ended, on any page", async () => {
+    const { list } = await oneOfEach();
+    const page = await list("status=applied&limit=1");
+    expect(page.pending).toEqual({ open: 1, approved: 1, stale: 1 });
   });
 });
 

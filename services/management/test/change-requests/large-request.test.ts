@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { removeOldDrafts } from "../../src/change-requests/request-store.ts";
+import { removeEndedRequests, removeOldDrafts } from "../../src/change-requests/request-store.ts";
 import { openManagement } from "../management-fixture.ts";
-import { type Person, reviewsOf } from "./review-fixture.ts";
+import { type Person, reviewsOf, staleSearchOf } from "./review-fixture.ts";
 
 /** Limits of change requests: their largest number of changes, and the drafts that refused writes leave. */
 const management = await openManagement();
@@ -38,6 +38,16 @@ describe("a request of 200 changes", () => {
     const applied = await given.post(editor, request, "apply");
     expect([applied.status, applied.body.change_count]).toEqual([200, 200]);
     expect(await countOn()).toBe(200);
+  });
+
+  it("has an entry of each change in the audit log, and that of the request after them", async () => {
+    const { editor, request, flagIds } = await largeRequest();
+    await given.post(editor, request, "apply");
+    const entries = await management.sql<{ action: string; flagId: string | null }[]>`
+      select action, flag_id as "flagId" from changes
+      where cause_id = ${request.id} order by sequence`;
+    expect(entries.map(({ flagId }) => flagId)).toEqual([...flagIds, null]);
+    expect(entries.at(-1)?.action).toBe("change_request_applied");
   });
 
   it("is not applied at all if one of them is stale", async () => {
@@ -96,5 +106,53 @@ describe("the drafts of refused writes", () => {
     expect(await draftsOf(editor)).toHaveLength(1);
     const kept = await editor.call(`/api/v1/change-requests/${request.id}`);
     expect(kept.body.status).toBe("open");
+  });
+});
+
+describe("open requests", () => {
+  it("are at most 50 of an author, and others can still open some", async () => {
+    const { open, second } = await given.reviewed();
+    for (let percentage = 0; percentage < 50; percentage += 1)
+      expect((await open({ rollout_percentage: percentage })).status).toBe(201);
+    const refused = await open({ rollout_percentage: 50 });
+    expect([refused.status, refused.body.error.code]).toEqual([409, "CONFLICT_001"]);
+    const { body: other } = await open({ rollout_percentage: 51 }, second);
+    expect(other.status).toBe("open");
+  });
+
+  it("are one for a client that repeats a write while something else changes", async () => {
+    const { change, editor, project } = await given.reviewed(
+      { approvals: 1, without_approval: ["off"] },
+      async ({ call, statePath }) => call("PATCH", statePath, { enabled: true }),
+    );
+    const write = async () =>
+      (await change({ rollout_percentage: 5 }, editor, { prefer: "respond-async" })).body;
+    const { id } = await write();
+    await change({ enabled: false });
+    await staleSearchOf(management)();
+    const [stored] = await management.sql`
+      select status from change_requests where project_id = ${project.id}`;
+    expect(stored).toEqual({ status: "stale" });
+    expect(await write()).toMatchObject({ id, status: "open" });
+  });
+});
+
+describe("requests that have ended", () => {
+  it("are removed with the audit log, and pending ones are not", async () => {
+    const { open, editor, project } = await given.reviewed();
+    const [{ body: ended }, { body: pending }] = [
+      await open({ rollout_percentage: 1 }),
+      await open({ rollout_percentage: 2 }),
+    ];
+    await given.post(editor, ended, "withdraw");
+    const age = (interval: string) => management.sql`
+      update change_requests set updated_at = now() - ${interval}::interval
+      where project_id = ${project.id}`;
+    await age("29 days 23:59");
+    expect(await removeEndedRequests(management.sql, 30, 100)).toBe(0);
+    await age("30 days 00:01");
+    expect(await removeEndedRequests(management.sql, 30, 100)).toBe(1);
+    const { body } = await editor.call("/api/v1/change-requests");
+    expect(body.change_requests).toMatchObject([{ id: pending.id }]);
   });
 });

@@ -1,11 +1,8 @@
 import { checkChangeRequestEvent, checkProtectionEvent } from "@halyard/contracts";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { pino } from "pino";
-import { v7 as uuidv7 } from "uuid";
-import { applyDueRequests } from "../../src/change-requests/apply-due.ts";
 import { readFullState } from "../../src/publishing/full-state.ts";
 import { openManagement } from "../management-fixture.ts";
-import { reviewsOf } from "./review-fixture.ts";
+import { applyDueAt, reviewsOf, staleSearchOf } from "./review-fixture.ts";
 
 /** Tests the events of change requests and protections, which each step writes in its transaction. */
 
@@ -86,10 +83,7 @@ describe("the events of a change request", () => {
     };
     const apply_at = new Date(Date.now() + 60_000).toISOString();
     const on = await approved({ enabled: true }, { apply_at });
-    await applyDueRequests({
-      ...{ sql: management.sql, writer: management.writer, newId: uuidv7 },
-      ...{ now: () => new Date(Date.now() + 61_000), logger: pino({ level: "silent" }) },
-    });
+    await applyDueAt(management, 61_000);
     const stale = await approved({ rollout_percentage: 50 });
     await editor.call(`/api/v1/flags/${flag.id}`, { method: "PATCH", body: { enabled: false } });
     await given.post(editor, stale, "apply");
@@ -108,11 +102,56 @@ describe("the events of a change request", () => {
         ...{ event: "change_request.applied", cause: "scheduled", change_request: { id: on.id } },
         triggered_by: { id: editor.userId },
       },
+      // The caller who applies it, or the leader, has found it stale.
+      { event: "change_request.stale", change_request: { id: stale.id, status: "stale" } },
+    ]);
+  });
+
+  it("say that a change has made a request stale, before anybody applies it", async () => {
+    const { open, change, project } = await given.reviewed(
+      { approvals: 1, without_approval: ["off"] },
+      async ({ call, statePath }) => call("PATCH", statePath, { enabled: true }),
+    );
+    const search = staleSearchOf(management);
+    const { body: request } = await open({ rollout_percentage: 50 });
+    await search();
+    await change({ enabled: false });
+    await search();
+    await search();
+    const [, opened, ...others] = await given.eventsOf(project.id);
+    expect(opened).toMatchObject({ event: "change_request.opened" });
+    expect(others).toMatchObject([
       {
-        ...{ event: "change_request.stale", cause: "manual" },
-        change_request: { id: stale.id, status: "stale" },
+        ...{ event: "change_request.stale", cause: "scheduled", version: 2 },
+        change_request: { id: request.id, status: "stale" },
+        triggered_by: { email: "management" },
       },
     ]);
+  });
+
+  it("say that a request is open again if its approvals do not count at its time", async () => {
+    const { open, editor, approver, project, organizationId, serverKey } = await given.reviewed();
+    const apply_at = new Date(Date.now() + 60_000).toISOString();
+    const { body: request } = await open({ enabled: true }, editor, { apply_at });
+    await given.approve(approver, request);
+    const { body: held } = await given.asOperator(given.grantsOf(organizationId), {});
+    const { id } = held.grants.find(
+      ({ subject }: { subject: { user_id?: string } }) => subject.user_id === approver.userId,
+    );
+    await given.withdraw(organizationId, id);
+    await applyDueAt(management, 61_000);
+    expect((await given.eventsOf(project.id)).at(-1)).toMatchObject({
+      ...{ event: "change_request.opened", cause: "scheduled", version: 3 },
+      change_request: { id: request.id, status: "open" },
+      triggered_by: { email: "management" },
+    });
+    const { body: log } = await management.call(`/api/v1/projects/${project.id}/changes`, {
+      key: serverKey,
+    });
+    expect(log.changes[0]).toMatchObject({
+      ...{ action: "change_request_reopened", change_type: "scheduled" },
+      after: { change_request: request.id },
+    });
   });
 
   it("have a bounded summary of whole lines, and count the other changes", async () => {

@@ -2,6 +2,7 @@ import { type Called, type CallOptions, eventually } from "@halyard/testing";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { applyDueRequests } from "../../src/change-requests/apply-due.ts";
+import { createStaleSearch } from "../../src/change-requests/mark-stale.ts";
 import { type Management, operatorToken } from "../management-fixture.ts";
 import { peopleOf } from "../people/people-fixture.ts";
 
@@ -127,9 +128,16 @@ export function reviewsOf(management: Management) {
   return { ...given, eventsOf, reviewed, post, approve, asOperator, waitForBlocked };
 }
 
+type Stores = Pick<Management, "sql" | "writer">;
+
+const workingOn = ({ sql, writer }: Stores, laterMs = 0) => ({
+  ...{ sql, writer, newId: uuidv7, now: () => new Date(Date.now() + laterMs) },
+  logger: pino({ level: "silent" }),
+});
+
 /** Applies the requests that are due some time later. */
-export const applyDueAt = ({ sql, writer }: Pick<Management, "sql" | "writer">, laterMs = 0) =>
-  applyDueRequests({
-    ...{ sql, writer, newId: uuidv7, now: () => new Date(Date.now() + laterMs) },
-    logger: pino({ level: "silent" }),
-  });
+export const applyDueAt = (stores: Stores, laterMs = 0) =>
+  applyDueRequests(workingOn(stores, laterMs));
+
+/** Returns the search that marks stale requests. */
+export const staleSearchOf = (stores: Stores) => createStaleSearch(workingOn(stores));

@@ -18,6 +18,8 @@ type Request = [method: string, path: string, body?: unknown, options?: CallOpti
 /** A route that can change what an environment answers, with the requests that would change it. */
 type Door = {
   send: (house: House) => readonly Request[];
+  /** The error code or the status of each response to a key with the scope `write`, and to an editor. */
+  answers?: readonly (string | number)[];
   /** The credentials whose request is a permitted bypass. */
   permitted?: readonly string[];
 };
@@ -43,13 +45,15 @@ const table: Readonly<Record<string, Door | string>> = {
   ...{ listAudiences: harmless, getAudience: harmless, getAudienceHistory: harmless },
   ...{ previewAudience: harmless, lookUpAudienceMember: harmless },
   updateAudience: {
+    answers: ["APPROVAL_001", "APPROVAL_001"],
     send: () => [
       ["PATCH", "/api/v1/audiences/beta", otherMatch],
       ["PATCH", "/api/v1/audiences/beta", { list: null }],
     ],
   },
-  deleteAudience: { send: () => [["DELETE", "/api/v1/audiences/beta"]] },
+  deleteAudience: { answers: ["CONFLICT_001"], send: () => [["DELETE", "/api/v1/audiences/beta"]] },
   replaceAudienceList: {
+    answers: ["APPROVAL_001"],
     send: () => [
       [
         ...(["PUT", "/api/v1/audiences/beta/list", undefined] as const),
@@ -58,9 +62,11 @@ const table: Readonly<Record<string, Door | string>> = {
     ],
   },
   changeAudienceList: {
+    answers: ["APPROVAL_001"],
     send: () => [["PATCH", "/api/v1/audiences/beta/list", { add: ["mallory"] }]],
   },
   createFlag: {
+    answers: ["APPROVAL_001", "APPROVAL_001"],
     send: () => [
       ["POST", "/api/v1/flags", { key: "new", name: "New", enabled: true }],
       [
@@ -71,6 +77,7 @@ const table: Readonly<Record<string, Door | string>> = {
   },
   ...{ listFlags: harmless, getFlag: harmless, getDependents: harmless, explainFlag: harmless },
   updateFlag: {
+    answers: ["APPROVAL_001", "APPROVAL_001", "APPROVAL_001"],
     send: ({ flag, color }) => [
       ["PATCH", `/api/v1/flags/${flag.id}`, { enabled: false }],
       ["PATCH", `/api/v1/flags/${flag.id}`, { name: "Renamed", rollout_percentage: 1 }],
@@ -78,6 +85,7 @@ const table: Readonly<Record<string, Door | string>> = {
     ],
   },
   updateFlags: {
+    answers: [200],
     send: ({ flag, color }) => [
       [
         ...(["POST", "/api/v1/flags/bulk"] as const),
@@ -86,6 +94,7 @@ const table: Readonly<Record<string, Door | string>> = {
     ],
   },
   deleteFlag: {
+    answers: ["CONFLICT_001", "APPROVAL_001"],
     send: ({ flag, color }) => [
       ["DELETE", `/api/v1/flags/${flag.id}`],
       ["DELETE", `/api/v1/flags/${color.id}`],
@@ -93,6 +102,15 @@ const table: Readonly<Record<string, Door | string>> = {
   },
   getFlagState: harmless,
   updateFlagState: {
+    answers: [
+      "APPROVAL_001",
+      "APPROVAL_001",
+      "APPROVAL_001",
+      "APPROVAL_001",
+      "APPROVAL_001",
+      "APPROVAL_001",
+      202,
+    ],
     send: ({ statePath, colorPath }) => [
       ["PATCH", statePath, { enabled: false }],
       ["PATCH", statePath, { targeting_rules: [] }],
@@ -106,7 +124,10 @@ const table: Readonly<Record<string, Door | string>> = {
   ...{ setSchedule: scheduler, clearSchedule: scheduler },
   ...{ getSchedule: scheduler, listSchedules: scheduler },
   getHistory: harmless,
-  rollBack: { send: ({ statePath }) => [["POST", `${statePath}/rollback`]] },
+  rollBack: {
+    answers: ["APPROVAL_001"],
+    send: ({ statePath }) => [["POST", `${statePath}/rollback`]],
+  },
   createChangeRequest: {
     send: ({ stateChange }) => [
       [
@@ -132,7 +153,10 @@ const table: Readonly<Record<string, Door | string>> = {
     send: ({ withdrawn }) => [["POST", `${requestPath(withdrawn)}/withdraw`]],
   },
   rebaseChangeRequest: { send: ({ request }) => [["POST", `${requestPath(request)}/rebase`]] },
-  applyChangeRequest: { send: ({ unapproved }) => [["POST", `${requestPath(unapproved)}/apply`]] },
+  applyChangeRequest: {
+    answers: ["APPROVAL_001"],
+    send: ({ unapproved }) => [["POST", `${requestPath(unapproved)}/apply`]],
+  },
   bypassChangeRequest: {
     send: ({ unapproved }) => [["POST", `${requestPath(unapproved)}/bypass`, { reason: "Mine" }]],
     permitted: ["session of admin", "session of owner", "operator"],
@@ -274,6 +298,14 @@ async function answersOf({ production, project }: House) {
   return { environment, flags: [...flags], audiences: [...audiences] };
 }
 
+/** The credentials that change states in an environment without a protection. */
+const editing = [
+  "key from before the protection",
+  "key with the scope write",
+  "key of a service user",
+  "session of editor",
+];
+
 const notUnderstood = new Set([400, 404, 412, 415]);
 
 const doors = Object.entries(table).flatMap(([operationId, row]) =>
@@ -299,15 +331,22 @@ describe("a protected environment", () => {
     const before = await answersOf(house);
     expect([before.flags.length, before.audiences.length]).toEqual([3, 1]);
     const done: [string, number][] = [];
+    const answered: [string, string | number][] = [];
     for (const [name, call] of Object.entries(house.callers)) {
       if (door.permitted?.includes(name)) continue;
       for (const [method, path, body, options] of door.send(house)) {
         const answer = await call(path, { method, body, ...options });
         done.push([name, answer.status]);
+        if (editing.includes(name))
+          answered.push([name, answer.body?.error?.code ?? answer.status]);
         expect([name, method, path, await answersOf(house)]).toEqual([name, method, path, before]);
       }
     }
     // A request that is not understood would change nothing anywhere.
     expect(done.filter(([, status]) => status >= 500 || notUnderstood.has(status))).toEqual([]);
+    if (door.answers !== undefined)
+      expect(answered).toEqual(
+        editing.flatMap((name) => door.answers?.map((answer) => [name, answer] as const) ?? []),
+      );
   });
 });

@@ -239,6 +239,7 @@ describe("retention without a period", () => {
       history: 0,
       changes: 0,
       audience_history: 0,
+      change_requests: 0,
       api_keys: 0,
     });
     expect(await rolloutsOf(flag)).toEqual([100, 98, 97, 96]);

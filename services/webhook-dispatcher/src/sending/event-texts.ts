@@ -32,7 +32,7 @@ const predicates: Readonly<Record<ChangeRequestEventName, (event: ToldRequest) =
   "change_request.bypassed": (event) =>
     `applied without approvals: ${describe(event)}${quote(event.bypass_reason)}`,
   "change_request.stale": (event) =>
-    `could not apply a change request, because something changed since it was made: ${describe(event)}`,
+    `found a change request stale, because something changed since it was made: ${describe(event)}`,
 };
 
 /** Returns the title with the changes: one in parentheses, several in a list. */
