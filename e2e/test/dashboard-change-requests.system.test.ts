@@ -139,7 +139,10 @@ describeInChromium("given three people and an environment that is protected", ()
 
     it("is offered first to a reviewer, who approves it", async () => {
       await ben.getByRole("link", { name: "Change requests 1 pending" }).click();
-      const item = ben.getByRole("listitem").filter({ hasText: "new-checkout in production" });
+      const item = ben
+        .getByRole("main")
+        .getByRole("listitem")
+        .filter({ hasText: "new-checkout in production" });
       await item.getByText("You can approve").waitFor();
       await item.getByText("new-checkout in production: turned on").waitFor();
       await expectNoSeriousViolations(ben);
@@ -248,10 +251,16 @@ describeInChromium("given three people and an environment that is protected", ()
 
   it("shows in the history what a change request made, and bypasses", async () => {
     await openPath(anna, "/history");
-    const made = anna.getByRole("listitem").filter({ hasText: "set the percentage of" });
+    const made = anna
+      .getByRole("main")
+      .getByRole("listitem")
+      .filter({ hasText: "set the percentage of" });
     await made.getByText("by a change request without its approvals").waitFor();
     await anna.getByText("bypassed the approval of the change request").first().waitFor();
-    const turned = anna.getByRole("listitem").filter({ hasText: "new-checkout on in production" });
+    const turned = anna
+      .getByRole("main")
+      .getByRole("listitem")
+      .filter({ hasText: "new-checkout on in production" });
     const link = turned.getByRole("link", { name: "by a change request" });
     await expectNoSeriousViolations(anna);
     await link.click();

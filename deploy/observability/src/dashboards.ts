@@ -288,7 +288,7 @@ const webhooks: DashboardDefinition = {
     panel(
       "Attempts in progress",
       "short",
-      "Slow targets have places of their own.",
+      "By kind. Slow targets use a separate limit.",
       query(sum("halyard_webhook_attempts_in_progress", "kind"), "{{kind}}"),
     ),
   ],
@@ -416,7 +416,7 @@ const backends: DashboardDefinition = {
     panel(
       "Delay of the event loop, 99th percentile",
       "s",
-      "How long ready work waits in a process of Node.js.",
+      "Waiting time of ready work in a process of Node.js.",
       query("nodejs_eventloop_lag_p99_seconds", "{{service}} {{instance}}"),
     ),
     panel(

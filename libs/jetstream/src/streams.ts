@@ -144,7 +144,7 @@ export const ensureSnapshot = ensures(configs.snapshot);
 export const ensureQuota = ensures(configs.quota);
 export const ensurePeople = ensures(configs.people);
 
-/** What every stream must have, by its name. Replicas and the size of the log of events are settings. */
+/** The settings of every stream. Replicas and the size of the event log are settings of the installation. */
 export const expectedStreams: readonly StreamConfig[] = Object.values(configs);
 
 export type StreamSettings = {

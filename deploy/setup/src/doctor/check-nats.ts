@@ -13,7 +13,7 @@ import { type Finding, findingsOf, judged, ok, problem, warning } from "./findin
 
 export type NatsChecks = { nats: NatsServers; replicas: number; version: string };
 
-/** Several times the interval in which processes report. */
+/** Three reports of each process. */
 const listenMs = 3 * processStatuses.intervalMs;
 /** No stream has this subject, so a server that lets the doctor publish stores nothing. */
 const forbiddenSubject = "halyard.doctor.probe";

@@ -1,10 +1,10 @@
-/** What one check found. A `warning` needs attention soon, a `problem` now. */
+/** The result of a check. An operator should handle a `warning` soon, and a `problem` now. */
 export type Finding = {
   check: string;
   status: "ok" | "warning" | "problem";
-  /** What was checked, and what was found. */
+  /** The subject of the check and its result, in one sentence. */
   text: string;
-  /** What to do. Absent if the status is `ok`. */
+  /** The next step of the operator. Absent if the status is `ok`. */
   advice?: string;
 };
 
@@ -18,7 +18,7 @@ export const problem = (check: string, text: string, advice: string): Finding =>
   ...{ check, status: "problem", text, advice },
 });
 
-/** Returns the finding about a list of faults: the first few of them, or that there is none. */
+/** Returns a finding with the first faults of a list; `ok` for an empty list. */
 export function judged(
   check: string,
   text: string,
