@@ -91,7 +91,7 @@ describe("given the doctor and a system of npm start", () => {
   it("reports streams with fewer replicas than the setting", async () => {
     const [only] = await findings({ JETSTREAM_REPLICAS: "3" });
     expect(only).toMatchObject({ check: "streams", status: "problem" });
-    expect(only?.text).toContain("FLAG_EVENTS has 1 replicas, not 3");
+    expect(only?.text).toContain("FLAG_EVENTS has replicas: 1 instead of 3");
   });
 
   it("reports a key that ends within two weeks, by its name", async () => {
@@ -141,7 +141,7 @@ describe("given the doctor and a system of npm start", () => {
     process.kill(pid, "SIGSTOP");
     try {
       const found = (await findings()).find(({ check }) => check === "processes");
-      expect(found?.text).toContain("none of scheduler");
+      expect(found?.text).toContain("no process of scheduler reports");
     } finally {
       process.kill(pid, "SIGCONT");
     }

@@ -1,4 +1,4 @@
-/** A query of Prometheus, and the name of its curves. `{{label}}` stands for the value of a label. */
+/** A query of Prometheus. In the legend, `{{label}}` is replaced by the value of a label. */
 type Query = { expression: string; legend: string };
 
 /** Units of Grafana: `short` is a plain number, `percentunit` a share of 1. */
@@ -96,7 +96,7 @@ const propagation: DashboardDefinition = {
     panel(
       "From the commit of a change to the open streams",
       "s",
-      "Measured on each edge, for changes of flags that somebody streams.",
+      "Measured on each edge, for changes with open streams.",
       ...quantiles("halyard_change_propagation_seconds"),
     ),
     panel(

@@ -15,9 +15,8 @@ import { faultEvents } from "./start-or-exit.ts";
  * to its launcher closes. It therefore never outlives its launcher.
  *
  * It stops in this order: it is no longer ready; `drain` ends unbounded work, such as open streams; it accepts no new
- * connections and finishes open requests; it releases the resources in `close`, the last one first; it sends the
- * last traces; it exits with 0. A
- * second signal has no effect. If this takes longer than the time-out, it exits with 1.
+ * connections and finishes open requests; it releases the resources in `close`, the last one first; it sends the last
+ * traces; it exits with 0. A second signal has no effect. If this takes longer than the time-out, it exits with 1.
  */
 export type ServiceOptions = {
   /** Contains the address to listen on, and the limits of connections. */

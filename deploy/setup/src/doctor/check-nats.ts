@@ -112,7 +112,7 @@ function faultsOf(
     ...lacking.map((subject) => `lacks the subject ${subject}`),
     ...(config.num_replicas === replicas
       ? []
-      : [`has ${config.num_replicas} replicas, not ${replicas}`]),
+      : [`has replicas: ${config.num_replicas} instead of ${replicas}`]),
     ...(cluster !== undefined && cluster.leader === undefined ? ["has no leader"] : []),
     ...behind.map(({ name }) => `has a replica on ${name} that is behind or offline`),
   ];
@@ -175,14 +175,14 @@ function judgeProcesses(seen: readonly Seen[], version: string): Finding[] {
     judged(
       "processes",
       `processes report: ${counts.join(", ")}`,
-      missing.map((name) => `none of ${name}`),
+      missing.map((name) => `no process of ${name} reports`),
       "Start it, and look at the end of its log. Without the right to report, it is not seen either.",
     ),
     judged(
       "processes",
       "all of them have read their streams",
       stale,
-      "docs/runbooks.md#a-process-serves-old-data",
+      "See docs/runbooks.md#a-process-serves-old-data.",
     ),
     versions.length === 0
       ? ok("versions", `all processes are ${version}`)

@@ -18,7 +18,7 @@ export const problem = (check: string, text: string, advice: string): Finding =>
   ...{ check, status: "problem", text, advice },
 });
 
-/** Returns a finding with the first faults of a list; `ok` for an empty list. */
+/** Returns a finding with the first faults of a list; for an empty list, `ok` with the text. */
 export function judged(
   check: string,
   text: string,
@@ -27,7 +27,7 @@ export function judged(
 ): Finding {
   const shown = faults.slice(0, maxShown).join("; ");
   const more = faults.length > maxShown ? `, and ${faults.length - maxShown} more` : "";
-  return faults.length === 0 ? ok(check, text) : problem(check, `${text}: ${shown}${more}`, advice);
+  return faults.length === 0 ? ok(check, text) : problem(check, `${shown}${more}`, advice);
 }
 
 const maxShown = 5;
