@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { KeyLimits, LastUsed } from "@halyard/api-keys";
 import { uploadTimeoutMs } from "@halyard/contracts";
 import { type App, createApp } from "@halyard/http";
-import type { Callers, PeopleDirectory } from "@halyard/people";
+import type { Callers, People } from "@halyard/people";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -56,7 +56,7 @@ type ManagementOptions = GroupSettings & {
   trustedProxies: readonly string[];
   checkAnswers: boolean;
   /** Undefined without `PUBLIC_URL`. */
-  signIn?: { settings: SignInSettings; people: PeopleDirectory } | undefined;
+  signIn?: { settings: SignInSettings; people: People } | undefined;
   /** True if a server key opens the dashboard. */
   signInByKey: boolean;
   /** False in production, where management does not start with keys of the demo user. */

@@ -104,11 +104,11 @@ function createFinders(
 ) {
   const { peopleAreCurrent, directoryIsCurrent } = parts.workers;
   const placesAreCurrent = directoryIsCurrent;
-  const { people } = parts;
+  const people = createPeopleLookup({ ...parts, peopleAreCurrent, placesAreCurrent });
   return {
     findKey: createKeyLookup({ ...parts, directoryIsCurrent }),
     callers: createCallers({
-      people: createPeopleLookup({ ...parts, peopleAreCurrent, placesAreCurrent }),
+      people,
       publicUrl: signIn?.publicUrl,
       nowMs: Date.now,
     }),

@@ -151,12 +151,13 @@ export async function openManagement(
       : startRemoving({ sql, writer, now: () => clock.now(), logger });
   const removingLists = startRemovingLists({ sql, writer, logger });
   const keyLimits = createKeyLimits(options.keyRate ?? manyRequests);
+  const peopleLookup = createPeopleLookup({
+    ...{ sql, people, places, limits: keyLimits, groupsOrganizations },
+    peopleAreCurrent: workers.peopleAreCurrent,
+    placesAreCurrent: workers.directoryIsCurrent,
+  });
   const callers = createCallers({
-    people: createPeopleLookup({
-      ...{ sql, people, places, limits: keyLimits, groupsOrganizations },
-      peopleAreCurrent: workers.peopleAreCurrent,
-      placesAreCurrent: workers.directoryIsCurrent,
-    }),
+    people: peopleLookup,
     publicUrl: options.signIn?.publicUrl ?? new URL(publicUrl),
     nowMs: () => clock.now().getTime(),
   });
@@ -174,7 +175,7 @@ export async function openManagement(
     lastUsed,
     now: () => clock.now(),
     newId: uuidv7,
-    signIn: options.signIn && { settings: options.signIn, people },
+    signIn: options.signIn && { settings: options.signIn, people: peopleLookup },
     trustedProxies: options.trustedProxies ?? [],
     checkAnswers: true,
     allowDemoUser: true,

@@ -15,9 +15,10 @@ import { type GroupSettings, mapsGroups } from "./group-grants.ts";
 import { findSession } from "./sessions.ts";
 
 /**
- * Finds callers as every service does, in directories in memory. While they do not follow the broker, this service alone
- * reads the tables in their place, except for addresses that have sent too many invalid keys or sessions. It also ends
- * sessions that are not used, which only this service knows.
+ * Finds callers as every service does, in directories in memory. This service alone also reads the tables: in place of
+ * directories that do not follow the broker, and for sessions and members that the directory does not know, because one
+ * that began through another process may not have arrived here. Addresses that have sent too many invalid keys or
+ * sessions cause no reads. This service also ends sessions that are not used, which only it knows.
  */
 export function createPeopleLookup(
   options: GroupSettings & {
@@ -32,17 +33,15 @@ export function createPeopleLookup(
   const { sql, people, places, limits, peopleAreCurrent, placesAreCurrent } = options;
   return {
     async session(cookie, nowMs, address) {
-      if (!peopleAreCurrent() && limits.checkAddress(address, nowMs) !== undefined)
+      const known = peopleAreCurrent() ? people.session(cookie, nowMs) : undefined;
+      if (known === undefined && limits.checkAddress(address, nowMs) !== undefined)
         return undefined;
-      const found = peopleAreCurrent()
-        ? people.session(cookie, nowMs)
-        : await readSession(sql, cookie, nowMs);
+      const found = known ?? (await readSession(sql, cookie, nowMs));
       return found !== undefined && found.idleUntilMs > nowMs ? found : undefined;
     },
     memberOf: (session, organizationId) =>
-      peopleAreCurrent()
-        ? people.memberOf(session, organizationId)
-        : readMember(sql, session, { ...options, organizationId }),
+      (peopleAreCurrent() ? people.memberOf(session, organizationId) : undefined) ??
+      readMember(sql, session, { ...options, organizationId }),
     user: (organizationId, userId) =>
       peopleAreCurrent()
         ? people.user(organizationId, userId)

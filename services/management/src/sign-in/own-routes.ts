@@ -1,6 +1,6 @@
 import * as contract from "@halyard/contracts";
 import { answer, createProblem, type Problem } from "@halyard/http";
-import type { FoundSession, PeopleDirectory } from "@halyard/people";
+import type { FoundSession, People } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { KeyPrincipal } from "../access/principal.ts";
 import type { Change, Routes } from "../access/routes.ts";
@@ -13,7 +13,7 @@ import { readSignedIn } from "./signed-in.ts";
 /** Registers the routes of a person's own sessions, passkeys and invitations. */
 export function registerOwnRoutes(
   routes: Routes,
-  { sql, people, now }: { sql: Sql; people: PeopleDirectory; now: () => Date },
+  { sql, people, now }: { sql: Sql; people: Pick<People, "memberOf">; now: () => Date },
 ): void {
   routes.read(contract.getSession, async (_, principal) =>
     answer.ok(await readSignedIn(sessionOf(principal), { sql, people })),

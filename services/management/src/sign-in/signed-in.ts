@@ -1,19 +1,20 @@
 import type { SignedIn } from "@halyard/contracts";
-import { type LiveSession, type PeopleDirectory, roleAt, roleWithin } from "@halyard/people";
+import { type LiveSession, type People, roleAt, roleWithin } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 
-/** Reads the organizations and projects of a signed-in person: roles from the directory of people, names from the database. */
+/** Reads the organizations and projects of a signed-in person, with the roles of this session. */
 export async function readSignedIn(
   session: LiveSession,
-  { sql, people }: { sql: Sql; people: Pick<PeopleDirectory, "organizationsOf" | "memberOf"> },
+  { sql, people }: { sql: Sql; people: Pick<People, "memberOf"> },
 ): Promise<SignedIn> {
-  const members = people
-    .organizationsOf(session)
-    .map((organizationId) => people.memberOf(session, organizationId))
-    .filter((member) => member !== undefined);
-  const userIds = members.map(({ userId }) => userId);
-  const [person] = await sql<SignedIn["person"][]>`
-    select email, name from users where id = any(${userIds}::uuid[]) order by created_at limit 1`;
+  const users = await sql<(SignedIn["person"] & { organizationId: string })[]>`
+    select email, name, organization_id as "organizationId" from users
+    where person_id = ${session.personId} and deleted_at is null
+    order by created_at, id`;
+  const found = await Promise.all(
+    users.map(({ organizationId }) => people.memberOf(session, organizationId)),
+  );
+  const members = found.filter((member) => member !== undefined);
   const rows = await readNames(
     sql,
     members.filter(({ grants }) => grants.length > 0).map(({ organizationId }) => organizationId),
@@ -36,7 +37,7 @@ export async function readSignedIn(
     };
   });
   return {
-    person: person ?? { email: "", name: null },
+    person: { email: users[0]?.email ?? "", name: users[0]?.name ?? null },
     organizations,
     signed_in_by: session.via,
     signed_in_at: new Date(session.signedInAtMs).toISOString(),

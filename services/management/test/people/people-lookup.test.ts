@@ -23,15 +23,13 @@ async function lookUp(
 }
 
 describe("given a made-up session", () => {
-  it("costs no query while the directory is current", async () => {
-    const limits = createKeyLimits({ requestsPerSecond: 1, burst: 1 });
-    expect(await lookUp(limits, { isCurrent: true })).toBe(0);
-  });
-
-  it("costs queries while NATS is away, until its address has sent too many", async () => {
+  it.each([
+    ["the directory is current", true],
+    ["NATS is away", false],
+  ])("costs a query while %s, until its address has sent too many", async (_, isCurrent) => {
     const limits = createKeyLimits({ requestsPerSecond: 1, burst: 2 });
-    expect(await lookUp(limits, { isCurrent: false })).toBe(1);
+    expect(await lookUp(limits, { isCurrent })).toBe(1);
     for (let sent = 0; sent < 2; sent += 1) limits.rejectInvalidKey(address, 0);
-    expect(await lookUp(limits, { isCurrent: false })).toBe(0);
+    expect(await lookUp(limits, { isCurrent })).toBe(0);
   });
 });

@@ -1,4 +1,9 @@
-import { eventually } from "@halyard/testing";
+import {
+  createTestDatabase,
+  eventually,
+  natsServerBinary,
+  startRestartableNats,
+} from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { operatorToken } from "../management-fixture.ts";
@@ -118,6 +123,24 @@ describe("while NATS is away", () => {
     expect((await browser.send("/auth/sign-out")).status).toBe(200);
     expect(await cut.findSession(cookie ?? "")).toBeUndefined();
     await cut.close();
+  });
+});
+
+describe("while NATS hangs", () => {
+  it("opens the organization of a person who signs in, before anything notices", async () => {
+    const nats = await startRestartableNats(await natsServerBinary());
+    const hung = await openPeople({ over: { database: await createTestDatabase(), nats } });
+    const { id: organizationId } = await hung.organization();
+    const { code } = await hung.invite(organizationId, "ada@example.com", "editor");
+    nats.signal("SIGSTOP");
+    const browser = hung.browser();
+    await browser.register(code);
+    const { status, body } = await browser.get("/api/v1/session");
+    expect(hung.peopleAreCurrent()).toBe(true);
+    expect(status).toBe(200);
+    expect(body.organizations).toMatchObject([{ id: organizationId, role: "editor" }]);
+    nats.signal("SIGCONT");
+    await hung.close();
   });
 });
 

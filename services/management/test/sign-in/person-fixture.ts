@@ -6,21 +6,28 @@ import {
   type SoftwarePasskey,
   signWithPasskey,
 } from "@halyard/testing";
-import { openManagement, operatorToken } from "../management-fixture.ts";
+import { type Management, openManagement, operatorToken } from "../management-fixture.ts";
 import { tenancyOf } from "../tenancy-fixture.ts";
 import { createBrowser } from "./sign-in-fixture.ts";
 
 /** Opens management without a provider: people sign in by passkeys and by the operator's links. */
 export async function openPeople(
-  options: { byOperator?: boolean; passkeys?: boolean; keyRate?: Rate } = {},
+  options: {
+    byOperator?: boolean;
+    passkeys?: boolean;
+    keyRate?: Rate;
+    /** Backends of the test, in place of new ones. */
+    over?: Management["backends"];
+  } = {},
 ) {
   const publicUrl = new URL("http://localhost");
-  const { byOperator = true, passkeys = true, keyRate } = options;
+  const { byOperator = true, passkeys = true, keyRate, over } = options;
   const lines: string[] = [];
   const management = await openManagement({
     signIn: { publicUrl, oidc: undefined, passkeys, byOperator },
     trustedProxies: ["127.0.0.1"],
     ...(keyRate && { keyRate }),
+    ...(over && { over }),
     logger: createLogger({
       ...{ service: "management", level: "info" },
       destination: { write: (line: string) => lines.push(line) },
