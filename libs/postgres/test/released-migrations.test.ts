@@ -34,3 +34,36 @@ it("are unchanged since their release", () => {
     expect(Object.fromEntries(present)).toEqual(recorded);
   }
 });
+
+/** The upgrade from 0.1 stops all processes that write, so these files may block them. */
+const lastOfUpgrade: Readonly<Record<string, string>> = {
+  management: "0038",
+  scheduler: "0008",
+  "usage-metering": "0005",
+  "webhook-dispatcher": "0008",
+};
+
+it("index a table that has rows without blocking writes", () => {
+  const blocking = globSync("services/*/migrations/*.sql", { cwd: root })
+    .filter((path) => {
+      const [, service = "", , file = ""] = path.split("/");
+      return file > `${lastOfUpgrade[service]}~`;
+    })
+    .filter((path) => blocksWrites(read(path)));
+  expect(blocking).toEqual([]);
+});
+
+it.each([
+  ["create index a on others (text);", true],
+  ["create unique index a on others (text);", true],
+  ["create index concurrently a on others (text);", false],
+  ["create table own (text text);\ncreate index a on own (text);", false],
+])("find that %s blocks writes: %s", (sql, blocks) => expect(blocksWrites(sql)).toBe(blocks));
+
+/** Returns whether a migration builds an index without `concurrently` on a table that it does not create. */
+function blocksWrites(sql: string): boolean {
+  const created = new Set([...sql.matchAll(/^create table (\w+)/gm)].map(([, table]) => table));
+  return [...sql.matchAll(/^create (?:unique )?index (?!concurrently)\w+ on (\w+)/gm)].some(
+    ([, table]) => !created.has(table),
+  );
+}

@@ -114,13 +114,6 @@ alter table api_keys add column scope text not null default 'write'
 alter table changes add column via text
   check (via in ('oidc', 'passkey', 'operator', 'key', 'schedule', 'change_request'));
 
--- Changes of users are in the audit logs of projects too. The other entries of an organization, such as sign-ins, are far
--- more.
-create index changes_of_users_newest_first on changes (organization_id, sequence desc)
-  where action in ('user_created', 'user_changed', 'user_deleted');
-create index changes_of_users_by_actor on changes (organization_id, actor_id, sequence desc)
-  where action in ('user_created', 'user_changed', 'user_deleted');
-
 grant select, insert, update, delete on people, identities, passkeys, grants, sessions,
   one_time_codes, people_entries to management_service;
 grant insert (kind, person_id), update (kind, person_id, governed) on users to management_service;
