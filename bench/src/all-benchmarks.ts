@@ -27,6 +27,7 @@ import { sdkListsBenchmark } from "./sdk/sdk-lists-benchmark.ts";
 import { sdkStartBenchmark } from "./sdk/sdk-start-benchmark.ts";
 import { sdkStreamsBenchmark } from "./sdk/sdk-streams-benchmark.ts";
 import { streamsBenchmark } from "./streams/streams-benchmark.ts";
+import { twoEdgesBenchmark } from "./streams/two-edges-benchmark.ts";
 import { targetingBenchmark } from "./targeting/targeting-benchmark.ts";
 import { usageBenchmark } from "./usage/usage-benchmark.ts";
 import { webhooksBenchmark } from "./webhooks/webhooks-benchmark.ts";
@@ -40,7 +41,7 @@ export const allBenchmarks: readonly Benchmark[] = [
     peersBenchmark,
     refetchBenchmark,
   ],
-  ...[streamsBenchmark, sdkEvaluationBenchmark, sdkStartBenchmark],
+  ...[streamsBenchmark, twoEdgesBenchmark, sdkEvaluationBenchmark, sdkStartBenchmark],
   ...[sdkListsBenchmark, sdkStreamsBenchmark],
   ...[
     edgeStartBenchmark,

@@ -18,9 +18,9 @@ const warmUpChanges = 5;
 
 export async function startChangingSystem(bench: Bench, flags: number) {
   const backends = await startBackends(bench);
-  const { url } = await startManagement(bench, backends);
-  const tenant = await createTenant(url, flags);
-  return { ...backends, tenant, toggle: togglesInTurn(url, tenant) };
+  const management = await startManagement(bench, backends);
+  const tenant = await createTenant(management.url, flags);
+  return { ...backends, management, tenant, toggle: togglesInTurn(management.url, tenant) };
 }
 
 export type Memory = { idleBytes: number; openBytes: number };
