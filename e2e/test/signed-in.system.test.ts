@@ -95,6 +95,21 @@ describeInChromium("given people who sign in to the dashboard", () => {
     await page.close();
   });
 
+  it("lets a person without a role end the sessions in every browser", async () => {
+    const email = "waiting@example.com";
+    const userId = await system.addUser(email);
+    const page = await system.openLink(browser, userId);
+    await page.getByText(`You are signed in as ${email}, but you have no role`).waitFor();
+    await expectNoSeriousViolations(page);
+    const send = await signInElsewhere(userId);
+    expect((await send("/api/v1/sessions")).sessions).toHaveLength(2);
+    await page.getByRole("button", { name: "Sign out everywhere" }).click();
+    await page.getByText("no role in any project").waitFor({ state: "detached" });
+    expect(await sessionStatus(page)).toBe(401);
+    await expect(send("/api/v1/sessions")).rejects.toThrow("401");
+    await page.close();
+  });
+
   type End = (userId: string) => Promise<unknown>;
   const ends: [string, End][] = [
     [

@@ -6,7 +6,8 @@ import { DialogContext } from "../ui/dialog-context.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { TextField } from "../ui/fields.tsx";
 import { Warning } from "../ui/panels.tsx";
-import { isPerson, signOutPerson } from "./person.ts";
+import { NoProject } from "./no-project.tsx";
+import { isPerson } from "./person.ts";
 import { useSessions } from "./session.tsx";
 import { SignInFrame } from "./sign-in-frame.tsx";
 import styles from "./sign-in-page.module.css";
@@ -32,23 +33,6 @@ export function SignInPage({ link }: { link?: string }) {
       <WaysToSignIn methods={methods} link={link} />
       {methods?.key !== false && <SignInForm />}
     </SignInFrame>
-  );
-}
-
-/** A person without a role in a project can open no page. */
-function NoProject() {
-  const signOut = async () => window.location.assign(await signOutPerson());
-  return (
-    <Warning
-      action={
-        <Button size="small" onPress={() => void signOut()}>
-          Sign out
-        </Button>
-      }
-    >
-      You are signed in, but you have no role in any project. Ask an owner of your organization for
-      one, then reload this page.
-    </Warning>
   );
 }
 
