@@ -9,7 +9,7 @@ import {
   type SignInMethod,
   type UserEntry,
 } from "@halyard/contracts";
-import { isSecretOf, type SessionCookie } from "./session-cookie.ts";
+import { comparesWith, isSecretOf, type SessionCookie } from "./session-cookie.ts";
 
 /** A session that has neither ended nor expired. Times are milliseconds since 1970. */
 export type LiveSession = {
@@ -86,9 +86,9 @@ export function createPeopleDirectory(): PeopleDirectory {
     apply: (entry) => put(state, entry),
     session({ sessionId, secret }, nowMs) {
       const entry = find("session", peopleKey({ kind: "session", sessionId }));
-      if (entry === undefined || !isSecretOf(secret, entry.secret_sha256)) return undefined;
-      const session = liveSessionOf(entry);
-      return session.expiresAtMs > nowMs ? session : undefined;
+      if (entry === undefined) return undefined;
+      const session = liveSessions.get(entry)?.ofSecret(secret) ?? prove(entry, secret);
+      return session !== undefined && session.expiresAtMs > nowMs ? session : undefined;
     },
     memberOf(session, organizationId) {
       const user = userOf(session.personId, organizationId);
@@ -145,12 +145,19 @@ const isUserOfPerson = (
 ): value is UserEntry & { person_id: string } =>
   value !== undefined && !("deleted" in value) && value.kind === "user" && value.person_id !== null;
 
-/** Sessions in use, by their entries, because parsing the times of an entry costs more than verifying its secret. */
-const liveSessions = new WeakMap<SessionEntry, LiveSession>();
+/**
+ * Sessions in use, by their entries. As for API keys, a later secret is compared with the first one that was correct,
+ * because a hash costs more than the comparison. Each request brings the secret into the memory of this process anyway,
+ * and the copy goes with the entry.
+ */
+const liveSessions = new WeakMap<
+  SessionEntry,
+  { ofSecret(secret: string): LiveSession | undefined }
+>();
 
-function liveSessionOf(entry: SessionEntry): LiveSession {
-  const known = liveSessions.get(entry);
-  if (known !== undefined) return known;
+/** Returns the session of an entry if the secret is correct. */
+function prove(entry: SessionEntry, secret: string): LiveSession | undefined {
+  if (!isSecretOf(secret, entry.secret_sha256)) return undefined;
   const session: LiveSession = {
     id: entry.session_id,
     personId: entry.person_id,
@@ -161,6 +168,7 @@ function liveSessionOf(entry: SessionEntry): LiveSession {
     expiresAtMs: Date.parse(entry.expires_at),
     idleUntilMs: Date.parse(entry.idle_until),
   };
-  liveSessions.set(entry, session);
+  const isProved = comparesWith(secret);
+  liveSessions.set(entry, { ofSecret: (given) => (isProved(given) ? session : undefined) });
   return session;
 }

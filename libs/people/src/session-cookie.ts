@@ -55,13 +55,25 @@ export function digestOfSecret(secret: string): string {
 }
 
 const sha256HexBytes = 64;
+/** 32 bytes in base64url. */
+const secretTextBytes = 43;
 // Every request reuses these buffers, because a new buffer costs as much as the hash.
 const givenSha256 = Buffer.alloc(sha256HexBytes);
 const storedSha256 = Buffer.alloc(sha256HexBytes);
+const givenSecret = Buffer.alloc(secretTextBytes);
 
 /** Compares a secret with its lowercase hexadecimal SHA-256 in constant time. */
 export function isSecretOf(secret: string, sha256: string): boolean {
   givenSha256.write(digestOfSecret(secret), "latin1");
   storedSha256.write(sha256, "latin1");
   return timingSafeEqual(givenSha256, storedSha256);
+}
+
+/** Returns a function that compares secrets with this one in constant time. Secrets have the length of a cookie's. */
+export function comparesWith(secret: string): (given: string) => boolean {
+  const proved = Buffer.from(secret, "latin1");
+  return (given) => {
+    givenSecret.write(given, "latin1");
+    return timingSafeEqual(givenSecret, proved);
+  };
 }

@@ -50,6 +50,21 @@ describe("given a directory of people", () => {
     expect(directory.session({ sessionId: entry.address.sessionId, secret }, 0)).toBeUndefined();
   });
 
+  it("compares each secret, also after a correct one", () => {
+    const directory = createPeopleDirectory();
+    const entry = sessionEntry({});
+    directory.apply(entry);
+    const idOf = (given: string) =>
+      directory.session({ sessionId: entry.address.sessionId, secret: given }, 0)?.id;
+    const other = `${secret.slice(1)}b`;
+    expect([other, secret, other, secret].map(idOf)).toEqual([
+      undefined,
+      entry.address.sessionId,
+      undefined,
+      entry.address.sessionId,
+    ]);
+  });
+
   it("finds the user of a person in each organization, until the user is unlinked", () => {
     const directory = createPeopleDirectory();
     const session = sessionEntry({});
