@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { quotaBucket } from "@halyard/contracts";
-import { connectNats, ensureQuota, type FollowedStream, followBucket } from "@halyard/jetstream";
+import {
+  connectNats,
+  deleteStream,
+  ensureQuota,
+  type FollowedStream,
+  followBucket,
+} from "@halyard/jetstream";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -22,7 +28,7 @@ beforeAll(async () => {
 beforeEach(() => ensureQuota(manager, 1));
 afterEach(async () => {
   await followed?.stop();
-  await manager.streams.delete(quotaBucket.streamName).catch(() => undefined);
+  await deleteStream(manager, quotaBucket.streamName);
 });
 afterAll(async () => {
   await connection?.close();

@@ -10,7 +10,7 @@ import {
   snapshotBatchEntries,
   snapshotBucket,
 } from "@halyard/contracts";
-import { connectNats, followStream, publishFenced } from "@halyard/jetstream";
+import { connectNats, deleteStream, followStream, publishFenced } from "@halyard/jetstream";
 import {
   collectRead,
   type FollowedSnapshot,
@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await Promise.all(following.splice(0).map((one) => one.stop()));
-  await manager.streams.delete(snapshotBucket.streamName).catch(() => undefined);
+  await deleteStream(manager, snapshotBucket.streamName);
 });
 afterAll(async () => {
   await Promise.all([connection.close(), writer.close()]);

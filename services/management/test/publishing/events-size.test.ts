@@ -1,5 +1,11 @@
 import { flagEventsStream } from "@halyard/contracts";
-import { boundStream, connectNats, ensureFlagEvents, findStream } from "@halyard/jetstream";
+import {
+  boundStream,
+  connectNats,
+  deleteStream,
+  ensureFlagEvents,
+  findStream,
+} from "@halyard/jetstream";
 import { startTestNats } from "@halyard/testing";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -25,7 +31,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   lines = [];
-  await broker.manager.streams.delete(name).catch(() => undefined);
+  await deleteStream(broker.manager, name);
 });
 
 /** Creates the log as release 0.1.0 does. */
