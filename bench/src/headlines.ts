@@ -21,6 +21,7 @@ How much of a core do 50,000 evaluations per second in an application cost? (99 
 How soon after a PATCH do 1,000 applications with the server SDK have the change? | sdk-streams | all streams: PATCH to stream, <q> |
 How soon after a PATCH do 1,000 open streams receive the change? | streams | 1,000 streams: PATCH to client, <q> |
 … 10,000 open streams? | streams | 10,000 streams: PATCH to client, <q> |
+… to the last of 20,000 open streams on two edges? | two-edges | PATCH to the last stream: <q> | bare push to as many
 How much memory does an open stream need? | streams | 10,000 streams: memory per stream vs. node:http | bare node:http
 How long does an edge with 100,000 flags take to start? | edge-start | start to ready, from NATS vs. a bare watch | bare watch of the bucket
 How much memory does an edge with 100,000 flags need? | edge-start | memory after the start vs. a bare watch | bare watch of the bucket
