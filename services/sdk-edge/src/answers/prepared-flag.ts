@@ -70,9 +70,14 @@ export class PreparedFlag {
 
   /** Returns the variation of a typed flag with this index. */
   variationAt(index: number): VariationText {
-    this.#variationTexts ??= variationTextsOf(this.entry);
     // The caller's default is the last text, and its index is -1.
-    return this.#variationTexts.at(index) as VariationText;
+    return this.variationTexts().at(index) as VariationText;
+  }
+
+  /** Returns the variations of a typed flag in order, and after them the caller's default. */
+  variationTexts(): readonly VariationText[] {
+    this.#variationTexts ??= variationTextsOf(this.entry);
+    return this.#variationTexts;
   }
 }
 

@@ -1,9 +1,9 @@
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import type { EnvironmentView } from "./environment-view.ts";
-import { createFlagBodies, type FlagBodies } from "./flag-bodies.ts";
 import type { FlagKeys } from "./flag-keys.ts";
 import { createFlagTags, type FlagTags } from "./flag-tags.ts";
 import type { FlagValues } from "./flag-values.ts";
+import { createTypedBodies, type TypedBodies } from "./typed-bodies.ts";
 import type { VariationText } from "./variation-texts.ts";
 
 /** The values of all flags in their types, and their variations: `{"values":{…}}`, in the order of the keys. */
@@ -39,12 +39,10 @@ export function typedValuesOf(
   variations: readonly VariationText[],
 ): FlagValues {
   const { keys, typed: flags } = view;
-  const { tag, write } = writerOf(keys);
   const booleans = booleansOf(view, outcomeCodes);
-  return new LazyValues(tag(booleans, { flags, variations }), () => {
-    const texts = variations.map(({ member }) => member);
-    return write(booleans, { flags, texts }, "}}");
-  });
+  return new LazyValues(tagsOf(keys)(booleans, { flags, variations }), () =>
+    writerOf(view)(booleans, variations),
+  );
 }
 
 /**
@@ -57,7 +55,7 @@ export function typedTagOf(
   variations: readonly VariationText[],
 ): string {
   const { keys, typed: flags } = view;
-  return writerOf(keys).tag(booleansOf(view, outcomeCodes), { flags, variations });
+  return tagsOf(keys)(booleansOf(view, outcomeCodes), { flags, variations });
 }
 
 /**
@@ -90,23 +88,32 @@ function booleansOf({ typed }: EnvironmentView, outcomeCodes: Uint8Array): Uint8
   return booleans;
 }
 
-type Writer = { tag: FlagTags; write: FlagBodies };
-const writers = new WeakMap<FlagKeys, Writer>();
+const tags = new WeakMap<FlagKeys, FlagTags>();
 
-function writerOf(keys: FlagKeys): Writer {
-  let writer = writers.get(keys);
+function tagsOf(keys: FlagKeys): FlagTags {
+  let tagOf = tags.get(keys);
+  if (tagOf === undefined) {
+    tagOf = createFlagTags(keys, 0);
+    tags.set(keys, tagOf);
+  }
+  return tagOf;
+}
+
+/** Writers by the keys of boolean flags, or else by the view, whose typed flags have texts of their own. */
+const writers = new WeakMap<FlagKeys | EnvironmentView, TypedBodies>();
+
+function writerOf(view: EnvironmentView): TypedBodies {
+  const owner = view.typed.length === 0 ? view.keys : view;
+  let writer = writers.get(owner);
   if (writer === undefined) {
-    writer = { tag: createFlagTags(keys, 0), write: createFlagBodies(keys, layout) };
-    writers.set(keys, writer);
+    writer = createTypedBodies(view.keys, view.typed, template);
+    writers.set(owner, writer);
   }
   return writer;
 }
 
-const layout = {
+const template = {
   begin: '{"values":{',
-  beforeKey: "",
-  afterKey: ":",
-  texts: [booleanMembers.false, booleanMembers.true],
-  afterText: "",
-  maxEndBytes: 2,
-};
+  end: "}}",
+  booleans: [booleanMembers.false, booleanMembers.true],
+} as const;

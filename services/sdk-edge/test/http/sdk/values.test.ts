@@ -271,3 +271,54 @@ describe("given values with their own texts", () => {
     expect((await ask()).body.values.color.value).toEqual(JSON.parse(json));
   });
 });
+
+describe("given texts of very different lengths", () => {
+  const texts = { short: '"a"', middle: '"„b”"', long: JSON.stringify("c".repeat(300)) };
+  const key = apiKey({ environment_id: id("env", 4) });
+  const serveBy = (attribute: string) =>
+    Object.keys(texts).map((value) => ({
+      conditions: [{ attribute, operator: "equals" as const, value }],
+      serve: { variation: value },
+    }));
+  const flag = (number: number, variations: Record<string, string>, attribute: string) =>
+    typedFlag("string", variations, {
+      ...{ flag_id: id("flag", number), environment_id: id("env", 4), key: `flag-${number}` },
+      ...{ targeting_rules: serveBy(attribute).slice(0, Object.keys(variations).length) },
+    });
+  const { long: _, ...similar } = texts;
+
+  beforeEach(async () => {
+    await edge.stop();
+    edge = await startEdgeServer([
+      key.entry,
+      flag(1, texts, "first"),
+      flagEntry({ environment_id: id("env", 4), flag_id: id("flag", 2), key: "flag-2" }),
+      flag(3, similar, "third"),
+      flag(4, texts, "fourth"),
+    ]);
+  });
+
+  it.each([
+    [["long", "short", "long"]],
+    [["short", "middle", "middle"]],
+    [["middle", "short", "long"]],
+  ])("returns the values of every user after those of another: %j", async ([a, b, c]) => {
+    for (const [first, third, fourth] of [
+      [a, b, c],
+      [c, b, a],
+      [b, b, b],
+    ] as const) {
+      const { body } = await ask({ first, third, fourth }, {}, key.text);
+      const served = (variation = "") => ({
+        value: JSON.parse(texts[variation as keyof typeof texts]),
+        variation,
+      });
+      expect(body.values).toEqual({
+        "flag-1": served(first),
+        "flag-2": { value: false, variation: "off" },
+        "flag-3": served(third),
+        "flag-4": served(fourth),
+      });
+    }
+  });
+});
