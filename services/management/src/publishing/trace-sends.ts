@@ -18,13 +18,20 @@ export async function publishInSpans<Result extends { sequences: readonly number
 ): Promise<Result> {
   if (!isTracing()) return publish(messages);
   const spans = rows.map((row) => startSend(stream, row));
-  const result = await publish(messages.map((one, at) => ({ ...one, trace: spans[at]?.context })));
-  spans.forEach((span, at) => {
-    // The messages after the acknowledged ones may not be in the stream.
-    if (at >= result.sequences.length) span?.fail("not_acknowledged");
-    span?.end();
-  });
-  return result;
+  let acknowledged = 0;
+  try {
+    const result = await publish(
+      messages.map((one, at) => ({ ...one, trace: spans[at]?.context })),
+    );
+    acknowledged = result.sequences.length;
+    return result;
+  } finally {
+    spans.forEach((span, at) => {
+      // Messages without an acknowledgement may not be in the stream. If publishing throws, no message has one.
+      if (at >= acknowledged) span?.fail("not_acknowledged");
+      span?.end();
+    });
+  }
 }
 
 function startSend(stream: StreamName, { row, superseded }: Sent): Span | undefined {

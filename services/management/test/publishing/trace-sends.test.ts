@@ -68,4 +68,15 @@ describe("given rows of the outbox", () => {
       { failures: ["not_acknowledged"], hasEnded: true },
     ]);
   });
+
+  it("ends the spans as failed if publishing throws", async () => {
+    const rows = [1, 2].map((id) => ({ row: row(id), superseded: [] }));
+    const lost = new Error("The connection was lost.");
+    const publishing = publishInSpans("events", rows, [message, message], () =>
+      Promise.reject(lost),
+    );
+    await expect(publishing).rejects.toBe(lost);
+    const failed = { failures: ["not_acknowledged"], hasEnded: true };
+    expect(recorded.spans).toMatchObject([failed, failed]);
+  });
 });
