@@ -17,21 +17,31 @@ const errorMessages: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.TYPE_MISMATCH]: "The flag has values of another type.",
 };
 
+type Origin = Pick<Client["status"], "source"> &
+  Pick<Client, "flagSetId"> & { version: number | undefined };
+
 /**
- * Returns the details of an evaluation. The metadata has the origin of the flag, such as `stream` or `cache`, and with a
- * failed prerequisite its key. Without a variation, the flag serves the default of the application.
+ * Returns the details of an evaluation. The metadata has the origin of the flag, such as `stream` or `cache`, its version,
+ * the ids of project and environment, and with a failed prerequisite its key. Without a variation, the flag serves the
+ * default of the application.
  */
 export function detailsOf<T>(
   { value, variation, reason, prerequisite }: Evaluation | Details<unknown>,
-  { source }: Client["status"],
+  { source, version, flagSetId }: Origin,
 ): ResolutionDetails<T> {
   const errorCode = errorCodes[reason];
-  if (errorCode !== undefined) return errorDetails(value as T, errorCode);
+  const flagMetadata = {
+    source,
+    ...(version !== undefined && { version }),
+    ...(flagSetId !== undefined && { flagSetId }),
+    ...(prerequisite !== undefined && { prerequisite }),
+  };
+  if (errorCode !== undefined) return { ...errorDetails(value as T, errorCode), flagMetadata };
   return {
     value: value as T,
     ...(typeof variation === "string" && { variant: variation }),
     reason: reason === "prerequisite_failed" ? "DEFAULT" : reason.toUpperCase(),
-    flagMetadata: { source, ...(prerequisite !== undefined && { prerequisite }) },
+    flagMetadata,
   };
 }
 

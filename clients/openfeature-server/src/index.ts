@@ -1,1 +1,2 @@
+export { createEvaluationEvents } from "./evaluation-events.ts";
 export { HalyardProvider, type HalyardProviderOptions } from "./provider.ts";

@@ -1,3 +1,4 @@
+import type { EvaluationHook } from "@halyard/evaluation/events";
 import {
   type Client,
   type ClientOptions,
@@ -10,6 +11,7 @@ import {
   ErrorCode,
   type EvaluationContext,
   GeneralError,
+  type Hook,
   type JsonValue,
   OpenFeatureEventEmitter,
   type Provider,
@@ -21,7 +23,12 @@ import { detailsOf, errorDetails } from "./details.ts";
 import { halyardContext, isTargetingKey } from "./halyard-context.ts";
 
 /** The options of a client, or a client that the application has created and closes itself. */
-export type HalyardProviderOptions = (ClientOptions | { client: Client }) & {
+export type HalyardProviderOptions = (
+  | Omit<ClientOptions, "evaluationEvents">
+  | { client: Client }
+) & {
+  /** Emits the evaluations as events of OpenTelemetry: a result of `createEvaluationEvents`. Default: none. */
+  evaluationEvents?: EvaluationHook | undefined;
   /** Maximum time that `initialize` waits for flags. Default: 5,000 ms. */
   readyTimeoutMs?: number;
 };
@@ -39,6 +46,7 @@ export class HalyardProvider implements Provider {
   readonly metadata = { name: "halyard" } as const;
   readonly runsOn = "server";
   readonly events = new OpenFeatureEventEmitter();
+  readonly hooks: Hook[];
   readonly #options: HalyardProviderOptions;
   /** Undefined before `initialize` and after `onClose`. */
   #client: Client | undefined;
@@ -47,6 +55,8 @@ export class HalyardProvider implements Provider {
   constructor(options: HalyardProviderOptions) {
     // Plain JavaScript can pass nothing. The client then reports what is missing.
     this.#options = options ?? {};
+    const { evaluationEvents } = this.#options;
+    this.hooks = evaluationEvents ? [evaluationEvents] : [];
   }
 
   /**
@@ -59,7 +69,11 @@ export class HalyardProvider implements Provider {
    */
   async initialize(): Promise<void> {
     void this.onClose();
-    const { readyTimeoutMs = defaultReadyTimeoutMs, ...options } = this.#options;
+    const {
+      readyTimeoutMs = defaultReadyTimeoutMs,
+      evaluationEvents: _,
+      ...options
+    } = this.#options;
     const client = "client" in options ? options.client : createClient(options);
     this.#client = client;
     await client.ready({ timeoutMs: readyTimeoutMs });
@@ -80,6 +94,7 @@ export class HalyardProvider implements Provider {
   async onClose(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
+    this.#options.evaluationEvents?.flush();
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     if (!("client" in this.#options)) await client?.close();
   }
@@ -89,7 +104,7 @@ export class HalyardProvider implements Provider {
     defaultValue: boolean,
     context: EvaluationContext,
   ): Promise<ResolutionDetails<boolean>> {
-    return this.#resolve(defaultValue, context, (client, user) =>
+    return this.#resolve(flagKey, { defaultValue, context }, (client, user) =>
       client.evaluate(flagKey, user, defaultValue),
     );
   }
@@ -99,7 +114,7 @@ export class HalyardProvider implements Provider {
     defaultValue: string,
     context: EvaluationContext,
   ): Promise<ResolutionDetails<string>> {
-    return this.#resolve(defaultValue, context, (client, user) =>
+    return this.#resolve(flagKey, { defaultValue, context }, (client, user) =>
       client.getStringDetails(flagKey, user, defaultValue),
     );
   }
@@ -109,7 +124,7 @@ export class HalyardProvider implements Provider {
     defaultValue: number,
     context: EvaluationContext,
   ): Promise<ResolutionDetails<number>> {
-    return this.#resolve(defaultValue, context, (client, user) =>
+    return this.#resolve(flagKey, { defaultValue, context }, (client, user) =>
       client.getNumberDetails(flagKey, user, defaultValue),
     );
   }
@@ -120,21 +135,24 @@ export class HalyardProvider implements Provider {
     context: EvaluationContext,
   ): Promise<ResolutionDetails<T>> {
     // OpenFeature's type includes texts and numbers. The client returns any fallback as it is.
-    return this.#resolve(defaultValue, context, (client, user) =>
+    return this.#resolve(flagKey, { defaultValue, context }, (client, user) =>
       client.getObjectDetails(flagKey, user, defaultValue as object | null),
     );
   }
 
   #resolve<T>(
-    defaultValue: T,
-    context: EvaluationContext,
+    flagKey: string,
+    { defaultValue, context }: { defaultValue: T; context: EvaluationContext },
     evaluate: (client: Client, user: Context) => Evaluation | Details<unknown>,
   ): ResolutionDetails<T> {
     const client = this.#client;
     if (client === undefined) return errorDetails(defaultValue, ErrorCode.PROVIDER_NOT_READY);
     if (!isTargetingKey(context.targetingKey))
       return errorDetails(defaultValue, ErrorCode.INVALID_CONTEXT);
-    return detailsOf(evaluate(client, halyardContext(context)), client.status);
+    const evaluation = evaluate(client, halyardContext(context));
+    const { source } = client.status;
+    const version = client.versionOf(flagKey);
+    return detailsOf(evaluation, { source, version, flagSetId: client.flagSetId });
   }
 
   #reportStale(client: Client): void {

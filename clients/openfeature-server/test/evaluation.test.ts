@@ -1,7 +1,11 @@
 import { HalyardProvider } from "@halyard/openfeature-server";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { OpenFeature } from "@openfeature/server-sdk";
-import { createFakeEdge } from "../../server-sdk/test/support/fake-edge.ts";
+import {
+  createFakeEdge,
+  environmentId,
+  projectId,
+} from "../../server-sdk/test/support/fake-edge.ts";
 import { serveEdge } from "../../server-sdk/test/support/serve-edge.ts";
 import { serverKey } from "../../server-sdk/test/support/setup.ts";
 import { evaluate } from "./evaluate.ts";
@@ -40,9 +44,10 @@ describe("given a provider that is ready", () => {
     expect(details.variant).toBe(expected.variant);
   });
 
-  it("reports the source of the flags as metadata (1.4.14, 2.2.9)", async () => {
+  it("reports the source, the version and the flag set as metadata (1.4.14, 2.2.9)", async () => {
     const { flagMetadata } = await client.getBooleanDetails("boolean-flag", false);
-    expect(flagMetadata).toEqual({ source: "stream" });
+    const flagSetId = `${projectId}/${environmentId}`;
+    expect(flagMetadata).toEqual({ source: "stream", version: 1, flagSetId });
   });
 
   it("resolves an unmet requirement with the reason DEFAULT, and names the required flag", async () => {

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** The first program of a README, and the output that the page shows for it. */
-export function exampleOf(readme: URL): { program: string; output: string } {
-  const page = readFileSync(readme, "utf8");
+/** The first program of a README, or of a section of it, and the output that the page shows for it. */
+export function exampleOf(readme: URL, section = ""): { program: string; output: string } {
+  const text = readFileSync(readme, "utf8");
+  const page = text.slice(text.indexOf(section));
   const textOf = (kind: string) => page.split(`\`\`\`${kind}\n`)[1]?.split("```")[0] ?? "";
   return { program: textOf("js"), output: textOf("text") };
 }

@@ -27,3 +27,12 @@ it("the README's example prints what the page shows, and ends", async () => {
   expect(await running.exited).toBe(0);
   expect(running.printed()).toBe(output);
 });
+
+it("the README's example of evaluation events prints what the page shows, and ends", async () => {
+  const readme = new URL("../README.md", import.meta.url);
+  const { program, output } = exampleOf(readme, "## Evaluation events");
+  const running = run(program);
+  ends.push(running.kill);
+  expect(await running.exited).toBe(0);
+  expect(running.printed()).toBe(output);
+});

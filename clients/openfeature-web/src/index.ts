@@ -1,1 +1,2 @@
+export { createEvaluationEvents, type WebEvaluationEventsOptions } from "./evaluation-events.ts";
 export { HalyardProvider, type HalyardProviderOptions } from "./provider.ts";

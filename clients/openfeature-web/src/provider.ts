@@ -1,8 +1,10 @@
 import { type Client, type ClientOptions, createClient, type Details } from "@halyard/browser-sdk";
+import type { EvaluationHook } from "@halyard/evaluation/events";
 import {
   ErrorCode,
   type EvaluationContext,
   GeneralError,
+  type Hook,
   type JsonValue,
   OpenFeatureEventEmitter,
   type Provider,
@@ -18,6 +20,8 @@ import { halyardContext } from "./halyard-context.ts";
  * context. Only while that is empty, a client keeps the context that it was created with.
  */
 export type HalyardProviderOptions = (Omit<ClientOptions, "context"> | { client: Client }) & {
+  /** Emits the evaluations as events of OpenTelemetry: a result of `createEvaluationEvents`. Default: none. */
+  evaluationEvents?: EvaluationHook | undefined;
   /** Maximum time that `initialize` and a change of the context wait for values. Default: 5,000 ms. */
   readyTimeoutMs?: number;
 };
@@ -39,6 +43,7 @@ export class HalyardProvider implements Provider {
   /** The values are those of one context, and each domain can have another. */
   readonly domainScoped = true;
   readonly events = new OpenFeatureEventEmitter();
+  readonly hooks: Hook[];
   readonly #options: HalyardProviderOptions;
   readonly #wait: { timeoutMs: number };
   /** Undefined before `initialize` and after `onClose`. */
@@ -50,6 +55,8 @@ export class HalyardProvider implements Provider {
   constructor(options: HalyardProviderOptions) {
     // Plain JavaScript can pass nothing. The client then reports what is missing.
     this.#options = options ?? {};
+    const { evaluationEvents } = this.#options;
+    this.hooks = evaluationEvents ? [evaluationEvents] : [];
     this.#wait = { timeoutMs: this.#options.readyTimeoutMs ?? defaultReadyTimeoutMs };
   }
 
@@ -87,6 +94,7 @@ export class HalyardProvider implements Provider {
   async onClose(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
+    this.#options.evaluationEvents?.flush();
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     if (!("client" in this.#options)) client?.close();
   }
@@ -120,7 +128,7 @@ export class HalyardProvider implements Provider {
   #open(context: EvaluationContext): Client {
     const isEmpty = Object.keys(context).length === 0;
     if (!("client" in this.#options)) {
-      const { readyTimeoutMs: _, ...options } = this.#options;
+      const { readyTimeoutMs: _, evaluationEvents: __, ...options } = this.#options;
       return createClient({ ...options, context: halyardContext(context) });
     }
     const { client } = this.#options;

@@ -76,11 +76,11 @@ export async function writeCacheFile(
 }
 
 /** Returns the rule set as JSON, with the parts that this version does not know. */
-function bodyOf({ environmentId, flags, audiences, unsupported }: Rules): string {
+function bodyOf({ projectId, environmentId, flags, audiences, unsupported }: Rules): string {
   const unknown = [...unsupported].map(([key, { received }]) => [key, received] as const);
   const received = [...audiences].map(([key, { audience }]) => [key, audience] as const);
   return JSON.stringify({
-    ...{ format, environment_id: environmentId },
+    ...{ format, project_id: projectId, environment_id: environmentId },
     flags: Object.fromEntries<object>([...flags, ...unknown]),
     ...(received.length > 0 && { audiences: Object.fromEntries(received) }),
   });

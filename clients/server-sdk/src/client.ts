@@ -187,10 +187,14 @@ export type Client<Flags extends string | FlagTypes = string> = TypedMethods<Fla
    * not exist or the context is invalid. The `value` of a typed flag is true if its rules include the user.
    */
   explain(key: KeysOf<Flags, ValueType>, context?: Context | null): Explanation | undefined;
+  /** Returns the version of a flag in memory: of its last change in this environment. Undefined without such a flag. */
+  versionOf(key: KeysOf<Flags, ValueType>): number | undefined;
   /** Adds a listener and returns a function that removes it. Exceptions of listeners are logged. */
   on<E extends keyof ClientEvents>(event: E, listener: Listener<E>): () => void;
   off<E extends keyof ClientEvents>(event: E, listener: Listener<E>): void;
   readonly status: Status;
+  /** The ids of the project and the environment: `<project id>/<environment id>`. Undefined before the first flags. */
+  readonly flagSetId: string | undefined;
   /**
    * Disconnects and sends the remaining usage counts, within two seconds. The client continues to answer from memory,
    * but its flags no longer change.

@@ -1,3 +1,4 @@
+import { EvaluationEvents, type EvaluationEventsOptions } from "@halyard/evaluation/events";
 import { cacheBindingOf, readCacheFile } from "./cache-file.ts";
 import { type CacheWriter, createCacheWriter, noCacheWriter } from "./cache-writer.ts";
 import type { Client } from "./client.ts";
@@ -34,21 +35,42 @@ export function createClientOn<Flags extends string | FlagTypes = string>(
   platform: Platform,
   options: ClientOptions,
 ): Client<Flags> {
-  const { settings, bootstrap, logger, problems } = readOptions(options);
+  const { settings, bootstrap, evaluationEvents, logger, problems } = readOptions(options);
   const log = createLog(logger, platform.clock.monotonicMs);
-  if (settings === undefined)
-    return invalidClient(platform, { log, problems, bootstrap }) as Client<Flags>;
+  const ruleSet = new RuleSet();
+  const events = evaluationEvents && eventsOf(evaluationEvents, { ruleSet, platform, log });
+  const parts = { log, bootstrap, ruleSet, events };
+  if (settings === undefined) return invalidClient(platform, parts, problems) as Client<Flags>;
   if (problems.length > 0) log.write("warn", problems.join(" "));
-  return connect(settings, platform, { log, bootstrap }) as Client<Flags>;
+  return connect(settings, platform, parts) as Client<Flags>;
+}
+
+/** What clients with and without a connection have in common. */
+type Parts = {
+  log: Log;
+  bootstrap: Rules | undefined;
+  /** Has no flags yet. */
+  ruleSet: RuleSet;
+  events: EvaluationEvents | undefined;
+};
+
+function eventsOf(
+  options: EvaluationEventsOptions,
+  { ruleSet, platform, log }: { ruleSet: RuleSet; platform: Platform; log: Log },
+): EvaluationEvents {
+  return new EvaluationEvents(options, {
+    after: (delayMs, callback) => platform.clock.after(delayMs, callback, { background: true }),
+    warn: (message) => log.write("warn", message),
+    setId: () => ruleSet.flagSetId,
+  });
 }
 
 function connect(
   settings: Settings,
   platform: Platform,
-  { log, bootstrap }: { log: Log; bootstrap: Rules | undefined },
+  { log, bootstrap, ruleSet, events }: Parts,
 ): Client {
   const { clock } = platform;
-  const ruleSet = new RuleSet();
   const state = createClientState({ ruleSet, clock, log, pollIntervalMs: settings.pollIntervalMs });
   const onError = state.failed;
   const savedAt = readCached(settings, ruleSet, onError);
@@ -90,14 +112,18 @@ function connect(
     connection.stop();
     lists.stop();
     state.close();
+    events?.flush();
     await Promise.all([usage.close(closeTimeoutMs), cache.close()]);
   }
 
   return {
-    ...createEvaluator({ ruleSet, hasValidOptions: true, log }),
+    ...createEvaluator({ ruleSet, hasValidOptions: true, log }, events),
     ...{ ready: state.ready, on: state.on, off: state.off },
     get status() {
       return state.status;
+    },
+    get flagSetId() {
+      return ruleSet.flagSetId;
     },
     close() {
       closing ??= close();
@@ -140,21 +166,25 @@ function useBootstrap(ruleSet: RuleSet, bootstrap: Rules | undefined): void {
 
 /** A client that cannot connect. It answers from the bootstrap object, or else fallbacks. */
 function invalidClient(
-  platform: Platform,
-  given: { log: Log; problems: readonly string[]; bootstrap: Rules | undefined },
+  { clock }: Platform,
+  { log, bootstrap, ruleSet, events }: Parts,
+  problems: readonly string[],
 ): Client {
-  const { log, problems, bootstrap } = given;
-  const ruleSet = new RuleSet();
-  const { clock } = platform;
   useBootstrap(ruleSet, bootstrap);
   const state = createClientState({ ruleSet, clock, log, pollIntervalMs: 0 });
   state.failed(new HalyardError("invalid_options", problems.join(" "), { fatal: true }));
   return {
-    ...createEvaluator({ ruleSet, hasValidOptions: false, log }),
+    ...createEvaluator({ ruleSet, hasValidOptions: false, log }, events),
     ...{ ready: state.ready, on: state.on, off: state.off },
     get status() {
       return state.status;
     },
-    close: async () => state.close(),
+    get flagSetId() {
+      return ruleSet.flagSetId;
+    },
+    async close() {
+      state.close();
+      events?.flush();
+    },
   };
 }

@@ -1,6 +1,8 @@
 import { explain, type Outcome } from "@halyard/evaluation";
+import type { EvaluationEvents } from "@halyard/evaluation/events";
 import { createAllMethods } from "./all-flags.ts";
 import type { Client, Evaluation, Explanation, TypedMethods } from "./client.ts";
+import { withEvents } from "./evaluation-events.ts";
 import { createGuards } from "./guards.ts";
 import {
   type EvaluatorOptions,
@@ -12,11 +14,11 @@ import { prerequisiteOf } from "./prerequisite.ts";
 import type { Flag } from "./rules/flag.ts";
 import { createTypedMethods } from "./typed-methods.ts";
 
-type Evaluator = TypedMethods &
-  Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "allValues" | "explain">;
+export type Evaluator = TypedMethods &
+  Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "allValues" | "explain" | "versionOf">;
 
-/** Evaluates the flags in memory, and counts the evaluations of each flag. */
-export function createEvaluator(options: EvaluatorOptions): Evaluator {
+/** Evaluates the flags in memory, and counts the evaluations of each flag for usage reports and, if wanted, for events. */
+export function createEvaluator(options: EvaluatorOptions, events?: EvaluationEvents): Evaluator {
   const { ruleSet, log } = options;
   const guards = createGuards(log);
   const { withContext } = guards;
@@ -29,7 +31,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
     return outcome;
   }
 
-  return {
+  const evaluator: Evaluator = {
     ...createTypedMethods(options, guards),
     ...createAllMethods(ruleSet, guards),
     isEnabled(key, context, fallback) {
@@ -60,7 +62,9 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
       const { index, ...served } = explanation.served;
       return { ...explanation, served: { variation: flag.variations.keyOf(index), ...served } };
     },
+    versionOf: (key) => ruleSet.flags.get(key)?.version,
   };
+  return events === undefined ? evaluator : withEvents(evaluator, { ruleSet, guards, events });
 }
 
 function withoutOutcome(reason: Failure, fallback: boolean | undefined): Evaluation {

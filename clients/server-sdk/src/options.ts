@@ -1,3 +1,4 @@
+import type { EvaluationEventsOptions } from "@halyard/evaluation/events";
 import { consoleLogger, type Logger } from "./log.ts";
 import { parseRules, type Rules } from "./rules/parse-rules.ts";
 
@@ -14,6 +15,8 @@ export type ClientOptions = {
   pollIntervalMs?: number | undefined;
   /** Default: warnings and errors on the console. */
   logger?: Partial<Logger> | undefined;
+  /** Emits the evaluations as events of OpenTelemetry: `{ logger: logs.getLogger("shop") }`. Default: none. */
+  evaluationEvents?: EvaluationEventsOptions | undefined;
 };
 
 /** Validated options. */
@@ -29,6 +32,7 @@ type ReadOptions = {
   /** Undefined if the client cannot connect with these options. */
   settings: Settings | undefined;
   bootstrap: Rules | undefined;
+  evaluationEvents: EvaluationEventsOptions | undefined;
   logger: Logger;
   /** One sentence for each invalid option. No sentence contains a value of an option. */
   problems: string[];
@@ -45,15 +49,15 @@ export function readOptions(options: unknown): ReadOptions {
     return readEach(options);
   } catch {
     const problems = ["Invalid options: reading them threw an exception."];
-    return { settings: undefined, bootstrap: undefined, logger: consoleLogger, problems };
+    const none = { settings: undefined, bootstrap: undefined, evaluationEvents: undefined };
+    return { ...none, logger: consoleLogger, problems };
   }
 }
 
 function readEach(options: unknown): ReadOptions {
   const given = typeof options === "object" && options !== null ? options : {};
-  const { baseUrl, serverKey, cacheFile, bootstrap, pollIntervalMs, logger } = given as Partial<
-    Record<keyof ClientOptions, unknown>
-  >;
+  const { baseUrl, serverKey, cacheFile, bootstrap, pollIntervalMs, logger, evaluationEvents } =
+    given as Partial<Record<keyof ClientOptions, unknown>>;
   const problems: string[] = [];
   const base = readBaseUrl(baseUrl, problems);
   const key = readServerKey(serverKey, problems);
@@ -65,6 +69,7 @@ function readEach(options: unknown): ReadOptions {
         ? undefined
         : { baseUrl: base, serverKey: key, cacheFile: file, pollIntervalMs: interval },
     bootstrap: readBootstrap(bootstrap, problems),
+    evaluationEvents: readEvaluationEvents(evaluationEvents, problems),
     logger: readLogger(logger, problems),
     problems,
   };
@@ -128,6 +133,17 @@ function readPollInterval(value: unknown, problems: string[]): number {
     `Invalid \`pollIntervalMs\`: expected ${minPollIntervalMs} to ${maxPollIntervalMs}. The client uses ${defaultPollIntervalMs}.`,
   );
   return defaultPollIntervalMs;
+}
+
+function readEvaluationEvents(
+  value: unknown,
+  problems: string[],
+): EvaluationEventsOptions | undefined {
+  if (value === undefined || value === null) return undefined;
+  const { logger, contextId } = value as Partial<EvaluationEventsOptions>;
+  if (typeof logger?.emit === "function") return { logger, contextId };
+  problems.push("Invalid `evaluationEvents`: expected a `logger` with the function `emit`.");
+  return undefined;
 }
 
 /** Methods that the application's logger lacks are those of the console. */

@@ -62,6 +62,7 @@ export function createTestClient(values: TestValues = {}): TestClient {
     get status(): Status {
       return { source: "stream", current: connection !== "closed", lastUpdateAt, connection };
     },
+    flagSetId: undefined,
     async close() {
       connection = "closed";
       listeners.clear();

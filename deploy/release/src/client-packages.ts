@@ -55,12 +55,13 @@ export function installCommand(name: string, manifests: readonly Manifest[], fol
   return ["npm install", ...tarballs, ...others].join(" ");
 }
 
-/** Returns a package and those that it depends on, dependencies first. */
+/** Returns a package and those that it depends on, dependencies first, each once. */
 function neededBy(name: string, manifests: readonly Manifest[]): Manifest[] {
   const manifest = manifests.find((each) => each.name === name);
   if (manifest === undefined) return [];
   const dependencies = Object.keys(manifest.dependencies ?? {});
-  return [...dependencies.flatMap((each) => neededBy(each, manifests)), manifest];
+  const needed = dependencies.flatMap((each) => neededBy(each, manifests));
+  return [...new Set([...needed, manifest])];
 }
 
 function shellQuote(path: string): string {

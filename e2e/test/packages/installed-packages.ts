@@ -37,6 +37,12 @@ const thirdParties = [
   "node_modules/@openfeature/core",
   "node_modules/@openfeature/server-sdk",
   "node_modules/@openfeature/web-sdk",
+  // Programs of the pages use them.
+  "node_modules/@opentelemetry/api",
+  "node_modules/@opentelemetry/core",
+  "node_modules/@opentelemetry/resources",
+  "node_modules/@opentelemetry/sdk-logs",
+  "node_modules/@opentelemetry/semantic-conventions",
   "node_modules/react",
   "node_modules/react-dom",
   "node_modules/scheduler",

@@ -16,6 +16,8 @@ import { Variations } from "./variations.ts";
  * them in one process, and starts faster. When its rules or something that it refers to changes, a new flag replaces it.
  */
 export class Flag {
+  /** Version of the flag, also of the last change that no evaluation depends on. */
+  version: number;
   readonly links: Links;
   /** The type of a typed flag. Undefined for a boolean one, which `isEnabled` checks faster than a text. */
   readonly typedAs: Exclude<ValueType, "boolean"> | undefined;
@@ -26,12 +28,13 @@ export class Flag {
    * The rules of a boolean flag, or the JSON text of those of a typed flag. Its variations and ranges are many small
    * objects, which need twice the memory of the text (bench `sdk-start`).
    */
-  readonly #rules: FlagRules | string;
+  #rules: FlagRules | string;
   #compiled: CompiledFlag | undefined = undefined;
   #variations: Variations | undefined = undefined;
 
   constructor(rules: FlagRules, links = noLinks) {
-    const { value_type: type = "boolean" } = rules;
+    const { value_type: type = "boolean", version } = rules;
+    this.version = version;
     this.typedAs = type === "boolean" ? undefined : type;
     this.#rules = type === "boolean" ? rules : JSON.stringify(rules);
     this.links = links;
@@ -40,6 +43,13 @@ export class Flag {
   /** The rules. Those of a typed flag are parsed at each access, so that they are not kept twice. */
   get rules(): FlagRules {
     return typeof this.#rules === "string" ? JSON.parse(this.#rules) : this.#rules;
+  }
+
+  /** Takes rules that differ in their version only. */
+  renew(rules: FlagRules): void {
+    if (rules.version === this.version) return;
+    this.version = rules.version;
+    this.#rules = this.typedAs === undefined ? rules : JSON.stringify(rules);
   }
 
   get compiled(): CompiledFlag {

@@ -57,6 +57,8 @@ const members = Object.entries(memberChecks);
 
 /** All flags of an environment, and the audiences that they use. */
 export type Rules = {
+  /** Deltas do not contain it. */
+  readonly projectId?: string | undefined;
   readonly environmentId: string;
   readonly flags: ReadonlyMap<string, FlagRules>;
   readonly audiences: ReadonlyMap<string, AudienceRules>;
@@ -111,6 +113,7 @@ function readRules(value: unknown): Parsed<Rules> {
   if (!isRecord(value)) return problem("it is not an object");
   if (value.format !== format) return problem(`it is not in format ${format}`);
   const { environment_id: environmentId, flags } = value;
+  const projectId = typeof value.project_id === "string" ? value.project_id : undefined;
   if (typeof environmentId !== "string" || environmentId === "")
     return problem("environment_id is missing");
   if (!isRecord(flags)) return problem("flags is not an object");
@@ -132,7 +135,7 @@ function readRules(value: unknown): Parsed<Rules> {
     if (!haveUsableValues(rules)) return problem("the values of a flag are invalid");
     byKey.set(key, rules);
   }
-  return { ok: true, value: { environmentId, flags: byKey, audiences, unsupported } };
+  return { ok: true, value: { projectId, environmentId, flags: byKey, audiences, unsupported } };
 }
 
 /**

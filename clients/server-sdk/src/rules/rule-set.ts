@@ -37,6 +37,7 @@ export class RuleSet {
   /** Counts of flags that were replaced or removed before they were reported. */
   #earlierCounts = new Map<string, Counts>();
   #etag: string | undefined = undefined;
+  #projectId: string | undefined = undefined;
   #environmentId: string | undefined = undefined;
   #source: Source = "none";
   #revision = 0;
@@ -52,6 +53,11 @@ export class RuleSet {
 
   get environmentId(): string | undefined {
     return this.#environmentId;
+  }
+
+  /** Returns the ids of the project and the environment. Undefined before the first rule set. */
+  get flagSetId(): string | undefined {
+    return this.#projectId && `${this.#projectId}/${this.#environmentId}`;
   }
 
   /** Rises when anything in memory changes. */
@@ -98,7 +104,7 @@ export class RuleSet {
     for (const [key, { rules }] of [...this.#flags, ...this.#withheld]) flags.set(key, rules);
     const { rules: audiences } = this.#audiences;
     return {
-      ...{ environmentId: this.#environmentId, flags, audiences },
+      ...{ projectId: this.#projectId, environmentId: this.#environmentId, flags, audiences },
       unsupported: new Map(this.#unsupported),
     };
   }
@@ -115,6 +121,7 @@ export class RuleSet {
     const removedAudiences = [...this.#audiences.rules.keys()].filter(
       (key) => !rules.audiences.has(key),
     );
+    this.#projectId = rules.projectId;
     this.#environmentId = rules.environmentId;
     return this.apply({ ...rules, removed, removedAudiences }, etag, source);
   }
@@ -180,7 +187,10 @@ export class RuleSet {
   #receive(key: string, rules: FlagRules, changed: string[]): boolean {
     this.#unsupported.delete(key);
     const known = this.#rulesOf(key);
-    if (known !== undefined && haveSameSettings(known, rules)) return false;
+    if (known !== undefined && haveSameSettings(known, rules)) {
+      if (!this.#withheld.has(key)) this.#flags.get(key)?.renew(rules);
+      return false;
+    }
     const references = rules.enabled ? referredKeys(rules) : undefined;
     if (references === undefined || references.audiences.length + references.flags.length === 0) {
       this.#references.remove(key);

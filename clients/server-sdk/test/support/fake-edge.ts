@@ -71,6 +71,7 @@ type Version = {
   audiences: ReadonlyMap<string, object>;
 };
 
+export const projectId = "0199a000-0000-7000-8000-0000000000aa";
 export const environmentId = "0199a000-0000-7000-8000-000000000001";
 
 export function createFakeEdge(): FakeEdge {
@@ -251,6 +252,7 @@ function reject(
 function bodyOf({ flags, audiences }: Version): string {
   return JSON.stringify({
     format: 2,
+    project_id: projectId,
     environment_id: environmentId,
     flags: Object.fromEntries(flags),
     ...(audiences.size > 0 && { audiences: Object.fromEntries(audiences) }),

@@ -1,5 +1,5 @@
 import { type Client, createClient, defineFlags } from "@halyard/browser-sdk";
-import { HalyardProvider } from "@halyard/openfeature-web";
+import { createEvaluationEvents, HalyardProvider } from "@halyard/openfeature-web";
 import { OpenFeature } from "@openfeature/web-sdk";
 
 /** Uses the types of the packages for browsers, without those of Node.js. It is compiled and not run. */
@@ -22,4 +22,6 @@ const color: string = typedClient.getString("checkout-color", "black");
 typedClient.getNumber("checkout-color", 1);
 
 OpenFeature.setProvider(new HalyardProvider({ baseUrl: "", clientKey: "" }));
+const evaluationEvents = createEvaluationEvents({ logger: { emit() {} }, setId: "p/e" });
+OpenFeature.setProvider(new HalyardProvider({ baseUrl: "", clientKey: "", evaluationEvents }));
 export const results = { isEnabled, color };

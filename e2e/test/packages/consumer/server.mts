@@ -1,8 +1,9 @@
 import { type Evaluator, runSuite } from "@halyard/conformance";
 import { compile, contextOf, type Outcome, type ResolvedState } from "@halyard/evaluation";
-import { HalyardProvider } from "@halyard/openfeature-server";
+import { createEvaluationEvents, HalyardProvider } from "@halyard/openfeature-server";
 import { type Client, createClient, createTestClient, defineFlags } from "@halyard/server-sdk";
 import { OpenFeature } from "@openfeature/server-sdk";
+import { logs } from "@opentelemetry/api";
 
 /** Uses the types of the packages for servers. It is compiled and not run. */
 type FlagKeys = "new-checkout" | "dark-mode";
@@ -16,6 +17,9 @@ client.isEnabled("dark-mode", { address: { country: "DE" } });
 
 const testClient: Client<FlagKeys> = createTestClient<FlagKeys>({ "new-checkout": true });
 OpenFeature.setProvider(new HalyardProvider({ client: testClient }));
+const evaluationEvents = createEvaluationEvents({ logger: logs.getLogger("shop") });
+OpenFeature.setProvider(new HalyardProvider({ baseUrl: "", serverKey: "", evaluationEvents }));
+createClient({ baseUrl: "", serverKey: "", evaluationEvents: { logger: logs.getLogger("shop") } });
 
 const types = defineFlags({ "new-checkout": "boolean", color: "string", layout: "object" });
 const typedClient = createClient<typeof types>({ baseUrl: "", serverKey: "" });

@@ -137,6 +137,7 @@ export type TypedValues = z.infer<typeof TypedValues>;
 /** The settings of all flags in an environment, from which an SDK evaluates them in the application. */
 export const Ruleset = z.strictObject({
   format: z.literal(2),
+  project_id: z.uuid(),
   environment_id: z.uuid(),
   flags: z
     .record(

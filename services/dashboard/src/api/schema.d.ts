@@ -3277,6 +3277,8 @@ export interface components {
             /** @constant */
             format: 2;
             /** Format: uuid */
+            project_id: string;
+            /** Format: uuid */
             environment_id: string;
             /** @description By key of the flag */
             flags: {

@@ -20,12 +20,14 @@ import { createTurns } from "./turns.ts";
  */
 export type Rulesets = {
   /** Resolves with the rule set of the current view of the key's environment. */
-  of(key: Pick<DirectoryKey, "organizationId" | "environmentId">): Promise<Ruleset>;
+  of(key: Tenant): Promise<Ruleset>;
   stop(): void;
 };
 
 /** Time after which unused bytes are dropped: the interval at which SDKs without a stream poll, with its jitter. */
 export const unusedLifetimeMs = 90_000;
+
+type Tenant = Pick<DirectoryKey, "organizationId" | "projectId" | "environmentId">;
 
 /** The bytes of one environment. */
 type Prepared = {
@@ -49,7 +51,7 @@ export function createRulesets(options: {
   const turns = createTurns();
 
   async function prepare(
-    { organizationId, environmentId }: Pick<DirectoryKey, "organizationId" | "environmentId">,
+    { organizationId, projectId, environmentId }: Tenant,
     { bytesOf, view }: Pick<Prepared, "bytesOf" | "view">,
   ): Promise<Ruleset> {
     const etag = etagOf(tagOf(environmentId));
@@ -65,7 +67,8 @@ export function createRulesets(options: {
         pieces.push(await part.compressed((work) => turns.take(organizationId, work)));
       return pieces;
     };
-    return new Ruleset({ environmentId, etag, view, flags, audiences, compress, inSlices });
+    const ids = { projectId, environmentId };
+    return new Ruleset({ ...ids, etag, view, flags, audiences, compress, inSlices });
   }
 
   return {
@@ -226,8 +229,7 @@ class Ruleset {
 }
 
 /** The bytes of a rule set, and the work that compresses them. */
-type RulesetParts = {
-  environmentId: string;
+type RulesetParts = Pick<Tenant, "projectId" | "environmentId"> & {
   flags: readonly MemberBytes[];
   /** Empty if no flag uses an audience. */
   audiences: readonly MemberBytes[];
@@ -296,17 +298,25 @@ type Frame = { begin: Buffer; between: Buffer | undefined; end: Buffer };
 /** Without audiences, the member `audiences` is absent. */
 const betweenMembers = Buffer.from('},"audiences":{');
 
-function bodyFrame({ environmentId, audiences }: RulesetParts): Frame {
+function bodyFrame({ projectId, environmentId, audiences }: RulesetParts): Frame {
   return {
-    begin: Buffer.from(`{"format":${format},"environment_id":"${environmentId}","flags":{`),
+    begin: Buffer.from(`{${headOf(projectId, environmentId)},"flags":{`),
     between: audiences.length === 0 ? undefined : betweenMembers,
     end: Buffer.from("}}"),
   };
 }
 
+/** Returns the first members of a complete rule set. A delta does not repeat the project. */
+function headOf(projectId: string, environmentId: string): string {
+  return `"format":${format},"project_id":"${projectId}","environment_id":"${environmentId}"`;
+}
+
 /** Returns the frame of an event with all flags. JSON has no line breaks, so the data is one line. */
-function fullEventFrame({ environmentId, audiences }: RulesetParts, etag: string): Frame {
-  const begin = `{"format":${format},"environment_id":"${environmentId}","full":true,"flags":{`;
+function fullEventFrame(
+  { projectId, environmentId, audiences }: RulesetParts,
+  etag: string,
+): Frame {
+  const begin = `{${headOf(projectId, environmentId)},"full":true,"flags":{`;
   return {
     begin: Buffer.from(`event: ruleset\nid: ${etag}\ndata: ${begin}`),
     between: audiences.length === 0 ? undefined : betweenMembers,

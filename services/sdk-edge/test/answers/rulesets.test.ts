@@ -15,7 +15,7 @@ import { flagEntry, id } from "../builders.ts";
 
 /** An environment of several segments. */
 const flagCount = 3 * maxSegmentSize;
-const key = { organizationId: id("org"), environmentId: id("env") };
+const key = { organizationId: id("org"), projectId: id("project"), environmentId: id("env") };
 let rulesets: Rulesets;
 /** Number of flags whose rules were serialized. */
 let serialized: number;

@@ -62,7 +62,7 @@ describe("given a stream without an earlier one", () => {
         event: "ruleset",
         id: await etag(),
         data: {
-          ...{ format: 2, environment_id: id("env"), full: true },
+          ...{ format: 2, project_id: id("project"), environment_id: id("env"), full: true },
           flags: { "flag-1": rulesOf(1), "flag-2": rulesOf(1) },
         },
       },

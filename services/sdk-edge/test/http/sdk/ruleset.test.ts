@@ -51,8 +51,8 @@ describe("given a server key", () => {
   it("returns the rules of all flags", async () => {
     const { status, body } = await get();
     expect(status).toBe(200);
-    const { environment_id, flags } = Ruleset.parse(body);
-    expect(environment_id).toBe(id("env"));
+    const { project_id, environment_id, flags } = Ruleset.parse(body);
+    expect([project_id, environment_id]).toEqual([id("project"), id("env")]);
     expect(Object.keys(flags)).toHaveLength(flagCount);
     expect(flags["flag-0"]).toEqual({
       ...{ enabled: true, rollout_percentage: 100, version: 3 },
@@ -124,7 +124,10 @@ describe("given a server key", () => {
     const other = apiKey({ key_kind: "server", environment_id: id("env", 2) });
     await edge.feed(other.entry);
     const { body } = await ask(edge, other.text);
-    expect(body).toEqual({ format: 2, environment_id: id("env", 2), flags: {} });
+    expect(body).toEqual({
+      ...{ format: 2, project_id: id("project"), environment_id: id("env", 2) },
+      flags: {},
+    });
   });
 });
 
