@@ -7,7 +7,7 @@ import {
 } from "@opentelemetry/sdk-logs";
 import type { ClientOptions } from "../src/options.ts";
 import { environmentId, projectId, type Settings } from "./support/fake-edge.ts";
-import { endAll, type Setup, setUp, startClient } from "./support/setup.ts";
+import { endAll, newCacheFile, type Setup, setUp, startClient } from "./support/setup.ts";
 
 afterEach(endAll);
 
@@ -140,6 +140,16 @@ describe("a client with a logger for events", () => {
     expect(told(key, count)).toEqual([["new-checkout", 1]]);
   });
 
+  test("names the project and the environment of flags from a cache file", async () => {
+    const cacheFile = await newCacheFile();
+    const { client, clock, served } = await setUp({ cacheFile });
+    await client.ready();
+    await client.close();
+    await served.stop();
+    const restarted = startClient(clock, { baseUrl: served.url, cacheFile });
+    expect([restarted.status.source, restarted.flagSetId]).toEqual(["cache", setId]);
+  });
+
   test("has the prerequisite's result with the reason default", async () => {
     const requires = [{ flag: "new-checkout", is: "off" }] as const;
     const { client, clock, told } = await withEvents({}, { dependent: { requires } });
@@ -186,7 +196,7 @@ describe("an evaluation that fails", () => {
     client.isEnabled("new-checkout");
     await client.close();
     expect(events.map(({ attributes }) => attributes["error.type"])).toEqual([expected]);
-    expect(events[0]?.attributes).not.toHaveProperty("feature_flag.set.id");
+    expect(events[0]?.attributes).not.toHaveProperty(["feature_flag.set.id"]);
   });
 
   test("names an invalid context, and a key that is no text", async () => {

@@ -42,6 +42,14 @@ describe("given packages that depend on each other", () => {
     );
   });
 
+  it("names a package once that is needed twice", () => {
+    const dependencies = { "@halyard/a": "1.2.3", "@halyard/b": "1.2.3" };
+    const both = { ...{ name: "@halyard/c", version: "1.2.3" }, dependencies };
+    expect(installCommand("@halyard/c", [...packages, both], "/out").match(/halyard-\w/g)).toEqual([
+      ...["halyard-b", "halyard-a", "halyard-c"],
+    ]);
+  });
+
   it("quotes a path for the shell", () => {
     expect(installCommand("@halyard/b", packages, "/it's here")).toContain(
       "'/it'\\''s here/halyard-b-1.2.3.tgz'",

@@ -138,7 +138,7 @@ describe("given results without a variation", () => {
     const events = create();
     events.count({ ...missing, value });
     fire();
-    expect(emitted[0]?.attributes).not.toHaveProperty("feature_flag.result.value");
+    expect(emitted[0]?.attributes).not.toHaveProperty(["feature_flag.result.value"]);
   });
 
   it("counts different defaults by themselves", () => {
@@ -183,11 +183,12 @@ describe("given more different results than are counted", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("has no limit for known flags", () => {
+  it("has no limit for known flags, which leave the limit to others", () => {
     const events = create();
-    for (let flag = 0; flag <= limit; flag += 1) events.count({ ...on, key: `flag-${flag}` });
+    for (let flag = 0; flag <= limit; flag += 1) events.count({ ...on, key: `known-${flag}` });
+    countUnknown(events, limit);
     fire();
-    expect(emitted).toHaveLength(limit + 1);
+    expect(emitted).toHaveLength(2 * limit + 1);
     expect(warnings).toEqual([]);
   });
 

@@ -111,7 +111,7 @@ export class EvaluationEvents {
       known.count += 1;
       return;
     }
-    if (isOpen && this.#openCounters === maxOpenCounters) {
+    if (isOpen && this.#openCounters >= maxOpenCounters) {
       this.#lost += 1;
       this.#reasonOfLoss = `a minute had more than ${maxOpenCounters} users, defaults and errors`;
       return;
@@ -164,6 +164,7 @@ function shownValue(value: unknown): Value {
   return typeof value === "number" || typeof value === "boolean" ? value : undefined;
 }
 
+/** Compares results of the same list. */
 function isSame(counter: Counter, evaluated: Evaluated, value: Value): boolean {
   const { evaluated: other } = counter;
   return (
@@ -172,7 +173,6 @@ function isSame(counter: Counter, evaluated: Evaluated, value: Value): boolean {
     other.version === evaluated.version &&
     other.errorType === evaluated.errorType &&
     other.contextId === evaluated.contextId &&
-    other.key === evaluated.key &&
     Object.is(counter.value, value)
   );
 }
