@@ -50,7 +50,7 @@ describe("given a provider with events", () => {
     expect(lines.filter(({ level }) => level !== "info")).toEqual([]);
   });
 
-  it("emits events each minute, and each variation by itself", async () => {
+  it("emits an event for each variation after a minute", async () => {
     const halyard = createTestClient({ "new-checkout": true });
     const evaluationEvents = createEvaluationEvents({ logger, contextId: true });
     await OpenFeature.setProviderAndWait(

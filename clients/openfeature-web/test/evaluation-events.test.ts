@@ -45,7 +45,7 @@ describe("given a provider with events", () => {
     ]);
   });
 
-  it("emits events each minute, and each variation by itself", async () => {
+  it("emits an event for each variation after a minute", async () => {
     const halyard = createTestClient({ color: "blue" });
     const evaluationEvents = createEvaluationEvents({ logger, contextId: true });
     const provider = new HalyardProvider({ client: halyard, evaluationEvents });

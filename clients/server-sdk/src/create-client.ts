@@ -45,7 +45,7 @@ export function createClientOn<Flags extends string | FlagTypes = string>(
   return connect(settings, platform, parts) as Client<Flags>;
 }
 
-/** What clients with and without a connection have in common. */
+/** The common parts of clients with and without a connection. */
 type Parts = {
   log: Log;
   bootstrap: Rules | undefined;

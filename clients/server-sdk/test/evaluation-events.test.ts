@@ -86,7 +86,7 @@ describe("a client with a logger for events", () => {
     ]);
   });
 
-  test("counts each variation by itself, whichever method reads it", async () => {
+  test("counts each variation separately, read by any method", async () => {
     const { client, clock, told } = await withEvents({}, { limits });
     const pro = { plan: "pro" };
     expect(client.getNumber("limits", pro, 0)).toBe(50);
@@ -100,7 +100,7 @@ describe("a client with a logger for events", () => {
     ]);
   });
 
-  test("counts the evaluations of all flags at once", async () => {
+  test("counts `allFlags` and `allValues` as one evaluation of each flag", async () => {
     const { client, clock, told } = await withEvents({}, { limits });
     expect(client.allFlags({ plan: "pro" })).toEqual({ "new-checkout": true });
     expect(client.allValues({ plan: "pro" })).toMatchObject({ limits: { variation: "large" } });
@@ -111,7 +111,7 @@ describe("a client with a logger for events", () => {
     ]);
   });
 
-  test("counts each version of a flag by itself, also in a stream that continues", async () => {
+  test("counts each version of a flag separately", async () => {
     const { client, clock, edge, told } = await withEvents();
     client.isEnabled("new-checkout");
     edge.change("new-checkout", { enabled: false });
@@ -230,7 +230,7 @@ describe("the ids of users", () => {
     expect(told(userId, count)).toEqual([[undefined, 2]]);
   });
 
-  test("are in events if the application asks for them", async () => {
+  test("are in events with `contextId: true`", async () => {
     const { client, clock, told } = await withEvents({ contextId: true });
     for (const user of [{ id: "user-1" }, { user_id: 7 }, { id: "" }, {}, null, { id: "user-1" }])
       client.isEnabled("new-checkout", user);

@@ -106,7 +106,7 @@ describe("given evaluations with different results", () => {
     ["version", { version: 4 }],
     ["user", { contextId: "u-1" }],
     ["error", { errorType: "type_mismatch" }],
-  ])("counts each %s by itself", (_name, given) => {
+  ])("counts each %s separately", (_name, given) => {
     const events = create();
     events.count(on);
     events.count({ ...on, ...given });
@@ -141,7 +141,7 @@ describe("given results without a variation", () => {
     expect(emitted[0]?.attributes).not.toHaveProperty(["feature_flag.result.value"]);
   });
 
-  it("counts different defaults by themselves", () => {
+  it("counts different defaults separately", () => {
     const events = create();
     for (const value of [1, "1", true, "true"]) events.count({ ...missing, value });
     fire();

@@ -50,7 +50,7 @@ export type Surroundings = {
   after(delayMs: number, callback: () => void): () => void;
   /** Writes a warning to the log of the application. */
   warn(message: string): void;
-  /** Returns the ids of the project and the environment, if they are known. */
+  /** Returns the ids of the project and the environment. Undefined before the first flags. */
   setId(): string | undefined;
 };
 

@@ -4,7 +4,7 @@ import {
   type Surroundings,
 } from "./evaluation-events.ts";
 
-/** The part of a hook of OpenFeature that counts evaluations, also those for which OpenFeature calls no provider. */
+/** A hook of OpenFeature. It also counts evaluations that fail before OpenFeature calls the provider. */
 export type EvaluationHook = {
   finally(hookContext: HookContext, details: EvaluationDetails): void;
   /** Emits the counts so far. */
