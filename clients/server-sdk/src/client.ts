@@ -203,3 +203,7 @@ export type Client<Flags extends string | FlagTypes = string> = TypedMethods<Fla
 };
 
 export type Listener<E extends keyof ClientEvents> = (payload: ClientEvents[E]) => void;
+
+/** The part of a client that evaluates the flags in memory. */
+export type Evaluator = TypedMethods &
+  Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "allValues" | "explain" | "versionOf">;

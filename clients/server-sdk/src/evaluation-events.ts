@@ -1,7 +1,6 @@
 import { emptyContext } from "@halyard/evaluation";
 import type { EvaluationEvents } from "@halyard/evaluation/events";
-import type { Details, Evaluated, EvaluationReason } from "./client.ts";
-import type { Evaluator } from "./evaluator.ts";
+import type { Details, Evaluated, EvaluationReason, Evaluator } from "./client.ts";
 import type { Guards } from "./guards.ts";
 import type { RuleSet } from "./rules/rule-set.ts";
 

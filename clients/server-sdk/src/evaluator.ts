@@ -1,7 +1,7 @@
 import { explain, type Outcome } from "@halyard/evaluation";
 import type { EvaluationEvents } from "@halyard/evaluation/events";
 import { createAllMethods } from "./all-flags.ts";
-import type { Client, Evaluation, Explanation, TypedMethods } from "./client.ts";
+import type { Evaluation, Evaluator, Explanation } from "./client.ts";
 import { withEvents } from "./evaluation-events.ts";
 import { createGuards } from "./guards.ts";
 import {
@@ -13,9 +13,6 @@ import {
 import { prerequisiteOf } from "./prerequisite.ts";
 import type { Flag } from "./rules/flag.ts";
 import { createTypedMethods } from "./typed-methods.ts";
-
-export type Evaluator = TypedMethods &
-  Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "allValues" | "explain" | "versionOf">;
 
 /** Evaluates the flags in memory, and counts the evaluations of each flag for usage reports and, if wanted, for events. */
 export function createEvaluator(options: EvaluatorOptions, events?: EvaluationEvents): Evaluator {
