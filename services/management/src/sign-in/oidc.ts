@@ -11,7 +11,7 @@ import type { OidcSettings } from "./settings.ts";
 
 /**
  * The OpenID Connect provider. Its metadata is read at the first use and again after an hour, so that management starts
- * and serves without the provider. Every operation ends within `deadlineMs`. Failures of the provider are values; their
+ * and serves without the provider, and before a browser is sent there. Every operation ends within `deadlineMs`. Failures of the provider are values; their
  * details contain codes only, because messages and causes may contain tokens and claims.
  */
 export type Provider = {
@@ -55,6 +55,11 @@ export const callbackPath = "/auth/oidc/callback";
 const deadlineMs = 4_500;
 const requestTimeoutSeconds = 4;
 const metadataLifetimeMs = 60 * 60_000;
+/**
+ * Maximum age of the metadata before a browser is sent to the provider. If it is unavailable, the browser would show an
+ * error of its own, or nothing.
+ */
+const checkedWithinMs = 10_000;
 /** Differences between the clocks of the provider and this process, and the time between two checks. */
 const clockToleranceSeconds = 30;
 /** Longer tokens are not stored: the hint would make the URL too long. */
@@ -64,12 +69,14 @@ export function createProvider(
   settings: OidcSettings,
   { publicUrl, now }: { publicUrl: URL; now: () => Date },
 ): Provider {
-  const discover = rememberFor(metadataLifetimeMs, now, () => discoverProvider(settings));
+  const metadataOf = remember(now, () => discoverProvider(settings));
+  const discover = () => metadataOf(metadataLifetimeMs);
+  const discoverNow = () => metadataOf(checkedWithinMs);
 
   return {
     authorizationUrl: (attempt) =>
       withinDeadline(async () => {
-        const { metadata } = await discover();
+        const { metadata } = await discoverNow();
         return client.buildAuthorizationUrl(configure(metadata, settings), {
           redirect_uri: new URL(callbackPath, publicUrl).href,
           scope: settings.scopes,
@@ -92,7 +99,7 @@ export function createProvider(
 
     async logoutUrl(idToken) {
       const url = await withinDeadline(async () => {
-        const { metadata } = await discover();
+        const { metadata } = await discoverNow();
         if (metadata.end_session_endpoint === undefined) return invalidResponse;
         return client.buildEndSessionUrl(configure(metadata, settings), {
           post_logout_redirect_uri: new URL("/sign-in", publicUrl).href,
@@ -285,20 +292,25 @@ function knownCode(code: string): string | undefined {
   return /^[a-z_]{1,64}$/.test(code) ? code : undefined;
 }
 
-/** Remembers a result for some time. Concurrent callers share one operation, and a failure is not remembered. */
-function rememberFor<T>(
-  lifetimeMs: number,
-  now: () => Date,
-  read: () => Promise<T>,
-): () => Promise<T> {
-  let remembered: { result: Promise<T>; untilMs: number } | undefined;
-  return () => {
-    if (remembered !== undefined && remembered.untilMs > now().getTime()) return remembered.result;
-    const current = { result: read(), untilMs: now().getTime() + lifetimeMs };
-    remembered = current;
-    current.result.catch(() => {
-      if (remembered === current) remembered = undefined;
-    });
-    return current.result;
+/**
+ * Returns a function that returns the last value if it is not older than the given age, and otherwise reads it.
+ * Concurrent callers share one read. A failure leaves the earlier value for callers that accept its age.
+ */
+function remember<T>(now: () => Date, read: () => Promise<T>): (maxAgeMs: number) => Promise<T> {
+  let known: { value: T; readAtMs: number } | undefined;
+  let reading: Promise<T> | undefined;
+  const readNow = async () => {
+    try {
+      const value = await read();
+      known = { value, readAtMs: now().getTime() };
+      return value;
+    } finally {
+      reading = undefined;
+    }
+  };
+  return async (maxAgeMs) => {
+    if (known !== undefined && now().getTime() - known.readAtMs < maxAgeMs) return known.value;
+    reading ??= readNow();
+    return reading;
   };
 }

@@ -67,6 +67,17 @@ describe("given a provider that does not respond", () => {
       expect(await beginning).toBeLessThan(5_000);
     }));
 
+  it("is reported within five seconds to a browser that signs in or out, although it responded before", () =>
+    withFreshProcess(async (fresh) => {
+      expect(await problemOfStart(fresh)).toBeNull();
+      fresh.clock.now = () => new Date(Date.now() + 11_000);
+      issuer.state.override = silent;
+      const ms = await durationOf(async () =>
+        expect(await problemOfStart(fresh)).toBe("provider_unavailable"),
+      );
+      expect(ms).toBeLessThan(5_000);
+    }));
+
   it("is reported within five seconds if it stops between the start and the callback", async () => {
     const { browser, finish } = await callback();
     issuer.state.override = silent;
