@@ -81,18 +81,22 @@ export async function takeBaseBackup<T>(
     for (const name of ["postmaster.pid", "postmaster.opts", "pg_wal"])
       await rm(join(backupDir, name), { recursive: true, force: true });
     await copyTree(join(clusterDir, "pg_wal"), join(backupDir, "pg_wal"));
-    await writeLabel(backupDir, end.labelfile);
+    // The label makes PostgreSQL start its recovery at the start of the backup.
+    await writeClusterFile(backupDir, { name: "backup_label", text: end.labelfile });
     return result;
   } finally {
     session.release();
   }
 }
 
-/** Writes the backup label, which makes PostgreSQL start its recovery at the start of the backup. */
-async function writeLabel(backupDir: string, label: string): Promise<void> {
-  const file = join(backupDir, "backup_label");
-  const { uid, gid } = await stat(backupDir);
-  await writeFile(file, label, { mode: 0o600 });
+/** Writes a file of a cluster for its owner, because a test that runs as root runs PostgreSQL as another user. */
+export async function writeClusterFile(
+  clusterDir: string,
+  { name, text }: { name: string; text: string },
+): Promise<void> {
+  const file = join(clusterDir, name);
+  const { uid, gid } = await stat(clusterDir);
+  await writeFile(file, text, { mode: 0o600 });
   await chown(file, uid, gid);
 }
 

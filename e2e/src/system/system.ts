@@ -20,6 +20,7 @@ import {
 import type postgres from "postgres";
 import { startHaproxy } from "./haproxy.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
+import type { PostgresPair } from "./postgres-pair.ts";
 import { operatorToken } from "./tenancy.ts";
 
 const operatorTokenDigest = createHash("sha256").update(operatorToken).digest("hex");
@@ -124,7 +125,7 @@ export async function startSystem(options: {
   /** Default 0. */
   meterings?: number;
   edges: number;
-  postgres?: "shared" | "own";
+  postgres?: "shared" | "own" | PostgresPair;
   /** By default, one server. The processes connect to all servers of a cluster, and not through their gates. */
   nats?: NatsCluster;
   /**
@@ -134,7 +135,7 @@ export async function startSystem(options: {
   settings?: (directory: string) => Settings;
 }): Promise<System> {
   const [store, nats] = await Promise.all([
-    options.postgres === "own" ? startRestartablePostgres() : createTestDatabase(),
+    openStore(options.postgres),
     options.nats ?? startRestartableNats(await natsServerBinary()),
   ]);
   const cluster = options.nats && {
@@ -293,6 +294,11 @@ export async function startSystem(options: {
     endsWithSystem: (end) => void begun.push(end),
     close,
   };
+}
+
+function openStore(postgres: "shared" | "own" | PostgresPair = "shared") {
+  if (typeof postgres === "object") return postgres;
+  return postgres === "own" ? startRestartablePostgres() : createTestDatabase();
 }
 
 /** Waits for all attempts before it reports a failure, so that the caller can end everything that was started. */

@@ -9,6 +9,7 @@ import {
   registerConnectionMetrics,
   watchConnection,
 } from "./connection-watch.ts";
+import { leaveCutOffServer } from "./leave-cut-off-server.ts";
 import { type NatsServers, serverOptions } from "./nats-servers.ts";
 
 /** Short, because a disconnected edge serves old flags. The jitter keeps processes from reconnecting together. */
@@ -30,6 +31,8 @@ const connectTimeoutMs = 2_000;
  * about it get no response.
  */
 export const apiTimeoutMs = 2_000;
+/** Time-out of a connection that compares another server of a cluster with the present one. */
+const scoutTimeoutMs = 1_000;
 /** Interval of pings. Two pings without a response end the connection. */
 const pingIntervalMs = 5_000;
 
@@ -80,5 +83,13 @@ export async function connectNats(options: {
   const connection = await retry(connectToAny, { backoff, onFailure: log.failed });
   watch = watchConnection(connection);
   log.connected(connection);
+  const connectTo = (server: string) =>
+    connect({
+      ...commonOptions(options),
+      servers: [server],
+      reconnect: false,
+      timeout: scoutTimeoutMs,
+    });
+  void leaveCutOffServer(connection, { connectTo, logger });
   return connection;
 }

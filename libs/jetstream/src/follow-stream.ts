@@ -26,6 +26,11 @@ export type FollowedStream = {
 
 /** Reads are expensive for the broker, so the delay grows with each failed read. */
 const backoff = { firstMs: 250, maxMs: 5_000, jitter: 0.5 };
+/**
+ * Time-outs of creating a consumer. A cluster may place it on a server that it has just lost, and sends no response, so
+ * the first time-out is short. A busy broker needs seconds, so later ones are longer.
+ */
+const creationTimeout = { firstMs: 2_000, maxMs: 10_000, jitter: 0 };
 /** Longer than the sum of the longest delay and the time-outs of all requests of one attempt. */
 const defaultStalledAfterMs = 20_000;
 
@@ -59,6 +64,7 @@ export function followStream(options: FollowOptions): FollowedStream {
       ...{ connection, manager, watch, source, signal, logger },
       onReading: () => {
         failedReadings += 1;
+        return backoffMs(creationTimeout, failedReadings);
       },
       onMessage: watchdog.progress,
       onCurrent: () => {
@@ -82,7 +88,10 @@ export function followStream(options: FollowOptions): FollowedStream {
       attempt.abort("the watchdog found no progress");
     },
   });
-  const stopListening = watch.onLoss(() => attempt.abort("the connection to NATS was lost"));
+  const stopListening = watch.onLoss(() => {
+    failedReadings = 0;
+    attempt.abort("the connection to NATS was lost");
+  });
   const state = { stream, isCurrent, restarts: () => restarts };
   watch.followers.add(state);
   const attempts = repeatAttempts({
@@ -148,7 +157,8 @@ type AttemptOptions = {
   source: FollowSource;
   /** Ends the attempt, which then delivers nothing more. */
   signal: AbortSignal;
-  onReading(): void;
+  /** Called when a read begins. Returns the time-out of creating its consumer. */
+  onReading(): number;
   onMessage(): void;
   onCurrent(): void;
   logger: Logger;
@@ -174,7 +184,6 @@ async function followOnce(options: AttemptOptions): Promise<string> {
   const { lastSequence } = position;
   const reader = source.begin({ ...found, lastSequence });
   const { from = 1 } = reader;
-  options.onReading();
   const reading = await readStream({
     connection,
     manager,
@@ -182,6 +191,7 @@ async function followOnce(options: AttemptOptions): Promise<string> {
     filter: source.filter,
     from,
     lastSequence,
+    onCreation: options.onReading,
     onMessage(message) {
       if (signal.aborted) return;
       options.onMessage();

@@ -3,6 +3,7 @@ import {
   type ConsumerConfig,
   type ConsumerInfo,
   DeliverPolicy,
+  JetStreamApiError,
   type JetStreamManager,
   jetstreamManager,
 } from "@nats-io/jetstream";
@@ -45,11 +46,9 @@ const heartbeatMs = 1_000;
 const silenceMs = 3 * heartbeatMs;
 /** The broker deletes a consumer without a subscriber after this time. */
 const consumerLifetimeMs = 30_000;
-/**
- * Time-out of creating a consumer. A busy broker with hundreds of thousands of subjects needs seconds, and an earlier
- * time-out would only make it repeat the work.
- */
-const creationTimeoutMs = 10_000;
+/** Time-out of creating a consumer. A busy broker with hundreds of thousands of subjects needs seconds. */
+const defaultCreationTimeoutMs = 10_000;
+const consumerNotFound = 10014;
 
 /** Returns the inbox prefix of a connection, which may subscribe to no other subjects. */
 function inboxPrefixIn(connection: NatsConnection): string | undefined {
@@ -68,6 +67,8 @@ type ReadOptions = {
   from: number;
   /** Last sequence of the stream, looked up before the read. */
   lastSequence: number;
+  /** Called before the consumer is created. Returns the time-out of its creation. */
+  onCreation?: () => number;
   onMessage(message: StreamMessage): void;
 };
 
@@ -120,6 +121,7 @@ class PushReading implements Reading {
   async start(): Promise<void> {
     const identity = { name: this.#name, deliver_subject: this.#inbox };
     try {
+      await awaitClusterLeader(this.#options, this.#name);
       this.#progress?.created(await addConsumer(this.#options, identity));
     } catch (error) {
       this.stop("the consumer could not be created");
@@ -170,8 +172,23 @@ class PushReading implements Reading {
   }
 }
 
+/**
+ * Rejects after a short time if a cluster has no leader. Only the leader creates consumers, and reports that one does
+ * not exist. A request to create one during an election is lost, and would end only by its long time-out.
+ */
+async function awaitClusterLeader(
+  { manager, stream }: ReadOptions,
+  newConsumer: string,
+): Promise<void> {
+  try {
+    await manager.consumers.info(stream, newConsumer);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== consumerNotFound) throw error;
+  }
+}
+
 async function addConsumer(
-  { connection, stream, filter, headersOnly = false, from }: ReadOptions,
+  { connection, stream, filter, headersOnly = false, from, onCreation }: ReadOptions,
   identity: { name: string; deliver_subject: string },
 ): Promise<ConsumerInfo> {
   const config: Partial<ConsumerConfig> = {
@@ -190,7 +207,7 @@ async function addConsumer(
   };
   const manager = await jetstreamManager(connection, {
     checkAPI: false,
-    timeout: creationTimeoutMs,
+    timeout: onCreation?.() ?? defaultCreationTimeoutMs,
   });
   return manager.consumers.add(stream, config);
 }

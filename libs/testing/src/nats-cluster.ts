@@ -26,11 +26,26 @@ export type NatsCluster = RestartableNats & {
 
 const host = "127.0.0.1";
 const size = 3;
+const nameOf = (at: number) => `nats-${at}`;
 
-export async function startNatsCluster(binary: string): Promise<NatsCluster> {
+/** Returns the port for the route of `from` to `to`, a server that accepts routes at `port`. */
+export type FindRoute = (route: { from: string; to: string; port: number }) => Promise<number>;
+
+export async function startNatsCluster(
+  binary: string,
+  findRoute: FindRoute = async ({ port }) => port,
+): Promise<NatsCluster> {
   const ports: number[] = [];
   while (ports.length < size) ports.push(await findFreePort(host));
-  const nodes = await Promise.all(ports.map((_, at) => startNode(binary, ports, at)));
+  const nodes = await Promise.all(
+    ports.map(async (port, at) => {
+      const name = nameOf(at);
+      const others = ports.flatMap((other, to) =>
+        to === at ? [] : findRoute({ from: name, to: nameOf(to), port: other }),
+      );
+      return startNode(binary, { name, port, routes: await Promise.all(others) });
+    }),
+  );
   const [first] = nodes as [StartedNode, ...StartedNode[]];
   const all = (work: (node: StartedNode) => Promise<unknown>) => async () =>
     void (await Promise.all(nodes.map(work)));
@@ -54,15 +69,15 @@ type StartedNode = ClusterNode & { storeDir: string; stop(): Promise<void> };
 
 async function startNode(
   binary: string,
-  ports: readonly number[],
-  at: number,
+  node: { name: string; port: number; routes: readonly number[] },
 ): Promise<StartedNode> {
   const storeDir = mkdtempSync(join(tmpdir(), "halyard-test-nats-"));
-  const name = `nats-${at}`;
-  const routes = ports.map((port) => `"nats://${host}:${port}"`).join(", ");
+  const { name } = node;
+  const routes = node.routes.map((port) => `"nats://${host}:${port}"`).join(", ");
   const settings = [
     `server_name: ${name}`,
-    `cluster { name: test, listen: "${host}:${ports[at]}", routes: [${routes}] }`,
+    // Servers tell each other this address. Nothing listens there, so that the configured routes are the only ones.
+    `cluster { name: test, listen: "${host}:${node.port}", advertise: "${host}:1", routes: [${routes}] }`,
     natsTestUsers,
   ].join("\n");
   const options = { binary, storeDir, settings, throwaway: true };
