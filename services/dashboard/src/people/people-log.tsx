@@ -102,7 +102,8 @@ type EntryProps = {
 };
 
 function Entry({ change, nameOf, projects }: EntryProps) {
-  const how = signedInBy(change);
+  // The provider ended the session; nobody used it.
+  const how = change.after?.ended_by === "provider" ? "" : signedInBy(change);
   return (
     <li>
       <span>
