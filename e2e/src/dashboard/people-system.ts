@@ -1,5 +1,5 @@
+import { findFreePort } from "@halyard/local-backends";
 import type { ServiceProcess } from "@halyard/testing";
-import { freePort } from "../system/free-port.ts";
 import { startSystem } from "../system/system.ts";
 import { must, operatorToken, type Tenant } from "../system/tenancy.ts";
 
@@ -21,7 +21,7 @@ type Options = {
 
 /** Starts a system with a `PUBLIC_URL`. */
 export async function startPeopleSystem(options: Options): Promise<PeopleSystem> {
-  const port = await freePort();
+  const port = await findFreePort("127.0.0.1");
   const publicUrl = `http://localhost:${port}`;
   const settings = { PUBLIC_URL: publicUrl, TRUSTED_PROXIES: "127.0.0.1" };
   const management = { ...settings, ...(await options.settingsOf?.(publicUrl)) };

@@ -1,4 +1,4 @@
-import { freePort } from "../system/free-port.ts";
+import { findFreePort } from "@halyard/local-backends";
 import { type System, startSystem } from "../system/system.ts";
 import { createTenant, type Tenant } from "../system/tenancy.ts";
 import { demoOf, openPageShell, type PageShell } from "./page-shell.ts";
@@ -14,7 +14,7 @@ export type PageSystem = {
 };
 
 export async function startPageSystem(): Promise<PageSystem> {
-  const port = await freePort();
+  const port = await findFreePort("127.0.0.1");
   const forPeople = { PUBLIC_URL: `http://localhost:${port}`, TRUSTED_PROXIES: "127.0.0.1" };
   const system = await startSystem({
     ...{ managements: 1, schedulers: 1, dispatchers: 1, meterings: 1, edges: 1 },

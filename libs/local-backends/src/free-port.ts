@@ -1,17 +1,16 @@
-import { once } from "node:events";
+import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { hasCode } from "./files.ts";
 
-/** Returns a free port. Another process may take it before the caller listens on it. Callers must be able to retry. */
+/** Below the ports that operating systems give to outgoing connections, which are taken and freed all the time. */
+const [firstPort, endPort] = [20_000, 32_000];
+
+/** Returns a free port. Another process may take it before the caller listens on it. */
 export async function findFreePort(host: string): Promise<number> {
-  const server = createServer();
-  server.listen({ port: 0, host, exclusive: true });
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-  return address.port;
+  for (;;) {
+    const port = randomInt(firstPort, endPort);
+    if ((await portState({ host, port })) === "free") return port;
+  }
 }
 
 export type PortState = "free" | "taken" | "forbidden";
