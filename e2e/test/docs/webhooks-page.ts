@@ -63,8 +63,11 @@ export function describeWebhooks(given: () => PageSystem): void {
       "flag.toggled: night-mode in production is on",
       "flag.toggled: webhook-test in webhook-test is on",
     ];
-    await eventually(async () => receiver.printed.length >= 2 * printed.length);
-    expect(receiver.printed).toEqual([...printed, ...printed]);
+    // The second time, the page turns the flag off before it creates the webhook. On a busy machine the event waits until
+    // then, and the new webhook receives it too.
+    const printedOn = () => receiver.printed.filter((line) => line.endsWith(" is on"));
+    await eventually(async () => printedOn().length >= 2 * printed.length);
+    expect(printedOn()).toEqual([...printed, ...printed]);
   });
 
   describe.each(["verify.mjs", "verify-plain.mjs", "verify-library.mjs"])("its %s", (verify) => {
