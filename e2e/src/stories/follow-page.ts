@@ -6,11 +6,16 @@ import type { PageShell } from "./page-shell.ts";
 /**
  * Runs all commands of a page in order, twice, because a reader who starts again must also succeed. If the page shows
  * the output of commands, they must print it: at the first attempt, unless the page marks the block with `eventually`.
- * Returns the number of command blocks.
+ * Returns the number of command blocks. `between` runs before the repetition.
  */
-export async function followPage(shell: PageShell, page: string): Promise<number> {
+export async function followPage(
+  shell: PageShell,
+  page: string,
+  between?: () => Promise<void>,
+): Promise<number> {
   const all = commandsOf(page);
   await follow(shell, all);
+  await between?.();
   await follow(shell, all);
   return all.length;
 }

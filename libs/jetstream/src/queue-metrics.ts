@@ -11,7 +11,7 @@ export function createQueueMetrics(registry: Registry): QueueMetrics {
   return {
     messages: new Counter({
       name: "halyard_queue_messages_processed_total",
-      help: "Messages that this process removed from a queue: processed, dead-lettered (`set_aside`), or without a valid signature (`forged`)",
+      help: "Messages that this process removed from a queue: processed (`done`), dead-lettered (`set_aside`), or without a valid signature (`forged`)",
       labelNames: ["queue", "outcome"],
       registers,
     }),

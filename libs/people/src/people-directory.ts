@@ -36,8 +36,6 @@ export type PeopleDirectory = {
   session(cookie: SessionCookie, nowMs: number): LiveSession | undefined;
   /** Returns the user of the session's person in an organization. */
   memberOf(session: LiveSession, organizationId: string): MemberUser | undefined;
-  /** Returns the organizations of the users of the session's person. */
-  organizationsOf(session: LiveSession): readonly string[];
   /** Returns a user's entry; undefined for a user who has never had a role. */
   user(organizationId: string, userId: string): UserEntry | undefined;
   /** Returns the value of an entry; undefined without one. */
@@ -96,8 +94,6 @@ export function createPeopleDirectory(): PeopleDirectory {
       const grants = user.grants.concat(groupGrants(session, organizationId));
       return { organizationId, userId: user.user_id, grants };
     },
-    organizationsOf: ({ personId }) =>
-      (state.usersOf.get(personId) ?? []).map((user) => user.organization_id),
     user: (organizationId, userId) =>
       find("user", peopleKey({ kind: "user", organizationId, userId })),
     valueOf: (address) => state.entries.get(peopleKey(address)),

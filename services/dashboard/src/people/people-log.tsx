@@ -102,7 +102,7 @@ type EntryProps = {
 };
 
 function Entry({ change, nameOf, projects }: EntryProps) {
-  // The provider ended the session; nobody used it.
+  // The provider ended the session, not a person who had signed in.
   const how = change.after?.ended_by === "provider" ? "" : signedInBy(change);
   return (
     <li>

@@ -10,9 +10,9 @@ import {
 import type { OidcSettings } from "./settings.ts";
 
 /**
- * The OpenID Connect provider. Its metadata is read at the first use and again after an hour, so that management starts
- * and serves without the provider, and before a browser is sent there. Every operation ends within `deadlineMs`. Failures of the provider are values; their
- * details contain codes only, because messages and causes may contain tokens and claims.
+ * The OpenID Connect provider. Its metadata is read at the first use, after an hour, and before a browser is sent there.
+ * So management starts and serves without the provider. Every operation ends within `deadlineMs`. Failures of the
+ * provider are values; their details contain codes only, because messages and causes may contain tokens and claims.
  */
 export type Provider = {
   /** Returns the URL of the authorization request. */
@@ -56,8 +56,8 @@ const deadlineMs = 4_500;
 const requestTimeoutSeconds = 4;
 const metadataLifetimeMs = 60 * 60_000;
 /**
- * Maximum age of the metadata before a browser is sent to the provider. If it is unavailable, the browser would show an
- * error of its own, or nothing.
+ * Maximum age of the metadata before a browser is sent to the provider. Halyard cannot report a failure that the browser
+ * meets there.
  */
 const checkedWithinMs = 10_000;
 /** Differences between the clocks of the provider and this process, and the time between two checks. */

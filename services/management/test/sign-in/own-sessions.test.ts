@@ -127,7 +127,7 @@ describe("while NATS is away", () => {
 });
 
 describe("while NATS hangs", () => {
-  it("opens the organization of a person who signs in, before anything notices", async () => {
+  it("opens the organization of a person who has just joined", async () => {
     const nats = await startRestartableNats(await natsServerBinary());
     const hung = await openPeople({ over: { database: await createTestDatabase(), nats } });
     const { id: organizationId } = await hung.organization();

@@ -3,7 +3,7 @@ import { asciiJson, type FlagKeys } from "./flag-keys.ts";
 import type { VariationText } from "./variation-texts.ts";
 
 /**
- * Writes the values of flags of which some are typed, for one view.
+ * Writes the values of all flags of a view.
  *
  * As in `createFlagBodies`, each flag has a fixed position, the bytes of the last body are kept, and only the texts that
  * differ are overwritten. The texts of a typed flag are padded with spaces to its longest one. Splicing texts of different

@@ -99,7 +99,7 @@ function tagsOf(keys: FlagKeys): FlagTags {
   return tagOf;
 }
 
-/** Writers by the keys of boolean flags, or else by the view, whose typed flags have texts of their own. */
+/** Writers by view, because typed flags have different texts. Views without typed flags share one for the same keys. */
 const writers = new WeakMap<FlagKeys | EnvironmentView, TypedBodies>();
 
 function writerOf(view: EnvironmentView): TypedBodies {
