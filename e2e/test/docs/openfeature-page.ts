@@ -9,8 +9,9 @@ import { followPage } from "../../src/stories/follow-page.ts";
 import { blocksOf, commandsOf, sectionOf, tableOf } from "../../src/stories/page-blocks.ts";
 import { type Demo, demoOf, type PageShell } from "../../src/stories/page-shell.ts";
 import type { PageSystem } from "../../src/stories/page-system.ts";
-import type { System } from "../../src/system/system.ts";
+import type { Edge, System } from "../../src/system/system.ts";
 import { must } from "../../src/system/tenancy.ts";
+import { readMetric } from "../../src/traffic/awaited-writes.ts";
 
 /** Runs the programs of docs/openfeature.md unchanged, and compares their output with the page. */
 const page = readFileSync(new URL("../../../docs/openfeature.md", import.meta.url), "utf8");
@@ -61,6 +62,15 @@ function start(program: string): { printed: () => string; end: () => Promise<unk
   };
 }
 
+/** Counts the events that make a web provider request all flags, and the responses to those requests. */
+async function refetchesOf([edge]: Edge[]): Promise<{ told: number; answered: number }> {
+  const process = edge?.process ?? { metricsUrl: "" };
+  return {
+    told: await readMetric(process, "halyard_stream_events_sent_total", 'event="refetch"'),
+    answered: await readMetric(process, "halyard_sdk_responses_total", 'endpoint="ofrep_flags"'),
+  };
+}
+
 async function awaitOpenStreams({ edges }: System, count: number): Promise<void> {
   await eventually(async () => {
     const metrics = await fetch(`${edges[0]?.process.metricsUrl}/metrics`);
@@ -93,10 +103,18 @@ export function describeOpenFeature(given: () => PageSystem): void {
 
       // The program for web pages, with the parts that it needs outside browsers.
       const [first = "", second = ""] = printsOf("js web").split("\n");
+      const { edges } = given().system;
+      const before = await refetchesOf(edges);
       const web = start(`${textOf("js node")}${textOf("js web")}`);
       await eventually(() => web.printed() !== "");
       expect(web.printed()).toBe(`${first}\n`);
       await awaitOpenStreams(given().system, 1);
+      // A stream that is opened soon after a change begins with a refetch. The provider reports a change for each of two
+      // refetches that overlap, so the next change waits until the first is answered.
+      await eventually(async () => {
+        const { told, answered } = await refetchesOf(edges);
+        return answered - before.answered === 1 + told - before.told;
+      });
       await shell.run(requestsOf("Web page"));
       await eventually(() => web.printed().includes(second));
       expect(web.printed()).toBe(printsOf("js web"));
