@@ -40,25 +40,75 @@ function figureOf(benchmark: string, what: string) {
 const rounded = (value: number, digits: number) =>
   Number(value.toPrecision(digits)).toLocaleString("en");
 
-const percentOf = ({ measured, baseline }: { measured: number; baseline: number }) =>
-  Math.round((100 * measured) / baseline);
-
 it("the figures in the README are the saved figures", () => {
-  const throughGateway = figureOf("gateway", "200: requests per second through the gateway");
-  const sameValues = figureOf("flags", "200: requests per second");
-  const newUsers = figureOf("targeting", "100 flags, X-User-Context: requests per second");
-  const peers = figureOf("peers", "100 flags, edge vs. unleash-server: requests per second");
+  const sameValues = figureOf("gateway", "200: requests per second through the gateway");
+  const path = figureOf(
+    "gateway",
+    "X-User-Context vs. Unleash Edge behind HAProxy: requests per second",
+  );
+  const [peers100, peers1000] = ["100", "1,000"].map((count) =>
+    figureOf("peers", `${count} flags, edge vs. unleash-server: requests per second`),
+  );
   const median = figureOf("streams", "1,000 streams: PATCH to client, median");
   const p99 = figureOf("streams", "1,000 streams: PATCH to client, p99");
   const memory = figureOf("streams", "10,000 streams: memory per stream");
 
   const shown = [
-    `same values for all users | ${rounded(throughGateway.measured, 3)} requests/s |`,
-    `${rounded(sameValues.measured, 3)} requests/s, ${percentOf(sameValues)}% of a bare`,
-    `${rounded(newUsers.measured, 3)} requests/s, ${percentOf(newUsers)}% of a bare`,
-    `${rounded(peers.measured, 3)} requests/s; unleash-server: ${rounded(peers.baseline, 3)}`,
+    `${rounded(path.measured, 3)} requests/s; Unleash Edge behind HAProxy: ${rounded(path.baseline, 3)} |`,
+    `${rounded(sameValues.measured, 3)} requests/s; the edge alone, in the same run: ${rounded(sameValues.baseline, 3)} |`,
+    ...[peers100, peers1000].map(
+      (each) =>
+        `${rounded(each?.measured ?? Number.NaN, 3)} requests/s; unleash-server: ${rounded(each?.baseline ?? Number.NaN, 3)} |`,
+    ),
     `${rounded(median.measured, 2)} ms median, ${rounded(p99.measured, 2)} ms p99`,
     `${rounded(memory.measured, 2)} kB`,
   ];
   expect(shown.filter((text) => !readme.includes(text))).toEqual([]);
+});
+
+it("the figures of other servers are the saved figures", () => {
+  const page = readFileSync(join(projectRoot, "docs", "benchmarks.md"), "utf8");
+  const typed = (peer: string, what: string) =>
+    figureOf("peers", `100 flags, a third typed, OFREP vs. ${peer}: ${what}`);
+  const row = (perSecond: number, cpu: number) =>
+    `| ${Math.round(perSecond).toLocaleString("en")} | ${Math.round(cpu).toLocaleString("en")} µs |`;
+  const peers = ["Unleash Edge", "GO Feature Flag", "flagd-core"].map((peer) => ({
+    perSecond: typed(peer, "requests per second"),
+    cpu: typed(peer, "CPU per request"),
+  }));
+  const both = figureOf(
+    "gateway",
+    "X-User-Context vs. Unleash Edge behind HAProxy: CPU of both processes",
+  );
+
+  const shown = [
+    row(peers[0]?.perSecond.measured ?? Number.NaN, peers[0]?.cpu.measured ?? Number.NaN),
+    ...peers.map(({ perSecond, cpu }) => row(perSecond.baseline, cpu.baseline)),
+    `need ${Math.round(both.measured)} µs of CPU`,
+    `with Unleash Edge ${Math.round(both.baseline)} µs`,
+  ];
+  expect(shown.filter((text) => !page.includes(text))).toEqual([]);
+});
+
+it("the figures for sizing are the saved figures", () => {
+  const page = readFileSync(join(projectRoot, "docs", "without-containers.md"), "utf8");
+  const gateway = figureOf("gateway", "200: requests per second through the gateway").measured;
+  const [flags100, flags1000] = ["100", "1,000"].map(
+    (count) =>
+      figureOf("targeting", `${count} flags, X-User-Context: requests per second`).measured,
+  );
+  const shareOf = (perSecond = 0) => `${Math.round(100_000 / perSecond)}% of a core`;
+  const whole = (value = 0) => rounded(value, 3);
+  const streams = figureOf("gateway", "6000 streams: memory of the gateway for each").measured;
+  const changes = figureOf("changes", "2 edges: changes per second").measured;
+  const deliveries = figureOf("webhooks", "deliveries per second vs. bare got").measured;
+
+  const shown = [
+    `${shareOf(gateway)}: one core serves ${whole(gateway)} |`,
+    `${shareOf(flags100)} with 100 flags (${whole(flags100)}), ${shareOf(flags1000).replace(" of a core", "")} with 1,000 (${whole(flags1000)}) |`,
+    `at ${rounded(streams, 2)} kB for each`,
+    `| ${whole(changes)} a second with 2 edges |`,
+    `| ${whole(deliveries)} deliveries a second |`,
+  ];
+  expect(shown.filter((text) => !page.includes(text))).toEqual([]);
 });
