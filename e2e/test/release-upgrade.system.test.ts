@@ -131,11 +131,14 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
   it("returns the same responses as the release", async () => {
     expect(fixture.exchanges.length).toBeGreaterThan(0);
     for (const exchange of fixture.exchanges) {
-      const expected = withAnyLastUse(
-        isRolling ? exchange.answer : withNewestKeyFirst(exchange.answer),
-      );
-      const answer = withoutReaderKeys(await send(url, fixture.keys, exchange));
-      expect({ ...exchange, answer }).toMatchObject({ ...exchange, answer: expected });
+      const current = await send(url, fixture.keys, exchange);
+      const [expected, answer] = isRolling
+        ? [exchange.answer, current]
+        : [withNewestKeyFirst(exchange.answer), withoutReaderKeys(current)];
+      expect({ ...exchange, answer }).toMatchObject({
+        ...exchange,
+        answer: withAnyLastUse(expected),
+      });
     }
   });
 
@@ -261,7 +264,7 @@ function withNewestKeyFirst(answer: unknown): unknown {
   return keys === undefined ? answer : { ...(answer as object), keys: keys.toReversed() };
 }
 
-/** Leaves out the reader key that a start adds to the demo project; the recorded releases have no such kind. */
+/** Leaves out the reader key that a start adds to the demo project; release 0.1 has no such kind. */
 function withoutReaderKeys(answer: unknown): unknown {
   type Keys = { kind?: string; after?: { kind?: string } | null }[];
   const { keys, changes } = answer as { keys?: Keys; changes?: Keys };

@@ -1,4 +1,5 @@
 import {
+  type AudienceEntry,
   type EdgeStreams,
   edgeStreams,
   type FlagEntry,
@@ -166,6 +167,32 @@ describe("the usage of an organization", () => {
       async () =>
         (await get("/api/v1/usage", own.serverKey)).body.configuration_bytes.used === 218 + 56,
     );
+  });
+
+  it("has the size of audiences, without deleted ones", async () => {
+    const own = await newTenant();
+    const used = async () =>
+      (await get("/api/v1/usage", own.serverKey)).body.configuration_bytes.used;
+    const { organizationId, projectId } = own;
+    const audience = (value: object, version: number, audienceId = uuidv7()) => ({
+      address: { kind: "audience", organizationId, projectId, audienceId } as const,
+      value: {
+        ...{ kind: "audience", organization_id: organizationId, project_id: projectId },
+        ...{ audience_id: audienceId, key: audienceId, version, match: [] },
+        ...{ committed_at: new Date().toISOString(), ...value },
+      } as AudienceEntry,
+    });
+    const match = [[{ attribute: "plan", operator: "equals", value: "beta" }]];
+    const list = { attribute: "id", count: 3, key: "0".repeat(32), chunks: ["0".repeat(64)] };
+    const [withMatch, withList] = [audience({ match }, 1), audience({ list }, 1)];
+    await metering.bucket.put(withMatch, withList);
+    // Management measures the same (`audience-limits.test.ts`).
+    const bytes = 57;
+    await eventually(async () => (await used()) === bytes + 3 * 8);
+    const { address, value } = withMatch;
+    const { committed_at } = value;
+    await metering.bucket.put({ address, value: { deleted: true, version: 2, committed_at } });
+    await eventually(async () => (await used()) === 3 * 8);
   });
 
   it("has the open streams that the edges report", async () => {

@@ -42,6 +42,45 @@ const flagsToMake = {
     ],
   },
   "old-banner": { name: "Old banner", enabled: true },
+  "checkout-color": {
+    name: "Checkout color",
+    value_type: "string",
+    variations: [
+      { key: "blue", value: "#0057b8" },
+      { key: "red", value: "#c8102e" },
+    ],
+    enabled: true,
+    bucket_by: "company",
+    serve: {
+      split: [
+        { variation: "blue", weight: 33.33 },
+        { variation: "red", weight: 66.67 },
+      ],
+    },
+  },
+  "delivery-fee": {
+    name: "Delivery fee",
+    value_type: "number",
+    variations: [
+      { key: "reduced", value: 0.1 },
+      { key: "full", value: 4.9 },
+    ],
+    enabled: true,
+    targeting_rules: [{ conditions: [{ audience: "beta" }], serve: { variation: "reduced" } }],
+  },
+  "sale-banner": {
+    name: "Sale banner",
+    value_type: "object",
+    variations: [{ key: "sale", value: { title: "Spring sale", days: [1, 2, 3] } }],
+    enabled: true,
+    requires: [{ flag: "checkout", is: "on" }],
+  },
+};
+
+const beta = {
+  key: "beta",
+  name: "Beta testers",
+  match: [[{ attribute: "plan", operator: "equals", value: "team" }]],
 };
 
 export async function fillRelease(demo: Demo, receiver: Receiver): Promise<Filled> {
@@ -61,6 +100,8 @@ export async function fillRelease(demo: Demo, receiver: Receiver): Promise<Fille
   const userId = users[0].id as string;
   const keys = await issueKeys({ demo, environments, userId, operate });
 
+  await change("/audiences", beta, "POST");
+  await change("/audiences/beta/list", { add: ["user-1", "user-8"] });
   const flags: Record<string, string> = {};
   for (const [key, fields] of Object.entries(flagsToMake))
     flags[key] = (await change("/flags", { key, ...fields }, "POST")).id;
@@ -87,6 +128,8 @@ export async function fillRelease(demo: Demo, receiver: Receiver): Promise<Fille
   await change(cleared, { disable_at: longAhead.enable }, "POST");
   await change(cleared, undefined, "DELETE");
 
+  await addPerson(demo);
+  await protect({ operate, change, flagId: flags.checkout, environmentId: environments.preview });
   const webhooks = await makeWebhooks(`${project}/webhooks`, demo.server_key, receiver);
   await change(`/flags/${flags["payments.kill"]}`, { enabled: true });
   const requests = await useFlags(demo, keys);
@@ -133,6 +176,32 @@ async function issueKeys(given: {
     rotatedIn: rotatedIn.key,
     revoked: revoked.key,
   };
+}
+
+/** Creates a person with a role, and a service user. */
+async function addPerson(demo: Demo): Promise<void> {
+  const organization = `${demo.base_url}/api/v1/organizations/${demo.organization_id}`;
+  const create = (path: string, body: object) =>
+    must(`${organization}/${path}`, { method: "POST", key: demo.operator_token, body });
+  const { id: user_id } = await create("users", { email: "grace@example.com", name: "Grace" });
+  await create("users", { email: "pipeline@example.com", name: "Pipeline", kind: "service" });
+  await create("grants", {
+    ...{ subject: { user_id }, role: "editor" },
+    scope: { project: demo.project_id },
+  });
+}
+
+/** Protects an environment. Proposes a change of it, which stays open. */
+async function protect(given: {
+  operate: (path: string, body: unknown, method: string) => Promise<unknown>;
+  change: (path: string, body: unknown, method: string) => Promise<unknown>;
+  flagId: string | undefined;
+  environmentId: string | undefined;
+}): Promise<void> {
+  const { operate, change, flagId: flag_id, environmentId: environment_id } = given;
+  await operate(`/environments/${environment_id}`, { protected: { approvals: 2 } }, "PATCH");
+  const changes = [{ ...{ kind: "state", flag_id, environment_id }, patch: { enabled: true } }];
+  await change("/change-requests", { title: "Checkout for the preview", changes }, "POST");
 }
 
 const failing = "/down";

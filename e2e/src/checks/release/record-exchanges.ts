@@ -5,7 +5,7 @@ import type { Exchange } from "./release-fixture.ts";
 
 const contexts = [
   {},
-  { id: "user-1" },
+  { id: "user-1", company: "contoso" },
   { id: "user-2", country: "DE", app_version: "2.10.0" },
   { id: "user-3", email: "ada@example.com" },
   { id: "user-4", plan: "free", age: 40 },
@@ -26,11 +26,14 @@ export async function recordExchanges(demo: Demo, filled: Filled): Promise<Excha
   const organization = `/api/v1/organizations/${demo.organization_id}`;
   const project = `/api/v1/projects/${demo.project_id}`;
   const environments = Object.values(filled.environments);
-  for (const path of ["", "/users", "/projects"]) await record("operator", organization + path);
+  for (const path of ["", "/users", "/projects", "/grants"])
+    await record("operator", organization + path);
   for (const id of environments) await record("operator", `${project}/environments/${id}/keys`);
   await record("operator", `${project}/changes?limit=1000`);
 
   for (const as of ["server", "staging"]) await record(as, "/api/v1/flags");
+  for (const path of ["audiences", "audiences/beta", "audiences/beta/history", "change-requests"])
+    await record("server", `/api/v1/${path}`);
   const { flags } = (await record("server", "/api/v1/flags?limit=1000")) as {
     flags: { id: string }[];
   };
@@ -54,8 +57,10 @@ export async function recordExchanges(demo: Demo, filled: Filled): Promise<Excha
   }
 
   for (const as of ["web", "staging", "ending"])
-    for (const context of contexts) await record(as, "/api/v1/sdk/flags", context);
-  for (const flag of ["checkout", "new-search", "beta-program", "dark-mode"])
+    for (const context of contexts)
+      for (const members of ["flags", "values"])
+        await record(as, `/api/v1/sdk/${members}`, context);
+  for (const flag of ["checkout", "new-search", "beta-program", "dark-mode", "delivery-fee"])
     for (const user of contexts)
       await record("client", `/api/v1/sdk/evaluate?key=${flag}`, { user });
   return exchanges;

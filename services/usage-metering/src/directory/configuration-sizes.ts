@@ -1,12 +1,15 @@
-import type { EntryOf, FlagEntry } from "@halyard/contracts";
+import type { AudienceEntry, EntryOf, FlagEntry } from "@halyard/contracts";
 
 type Address = EntryOf<"flag">["address"];
 type Environment = { bytes: number; flags: Map<string, number> };
+type Audience = { version: number; bytes: number };
 
-/** The sizes of flags: their rules and values. Boolean flags without rules need no memory. */
+/** The sizes of flags and audiences: their rules and values. Boolean flags without rules need no memory. */
 export function createConfigurationSizes() {
   /** By the ids of organization and environment. */
   const organizations = new Map<string, Map<string, Environment>>();
+  /** By the ids of organization and audience. */
+  const audiences = new Map<string, Map<string, Audience>>();
 
   function environmentOf({ organizationId, environmentId }: Address): Environment {
     const environments = organizations.get(organizationId) ?? new Map<string, Environment>();
@@ -25,12 +28,22 @@ export function createConfigurationSizes() {
       if (bytes === 0) environment.flags.delete(address.flagId);
       else environment.flags.set(address.flagId, bytes);
     },
+    /** Applies an entry of an audience, unless a newer one was applied. */
+    applyAudience({ address, value }: EntryOf<"audience">): void {
+      const { organizationId, audienceId } = address;
+      const known = audiences.get(organizationId) ?? new Map<string, Audience>();
+      audiences.set(organizationId, known);
+      if (value.version <= (known.get(audienceId)?.version ?? 0)) return;
+      const bytes = "deleted" in value ? 0 : bytesOfAudience(value);
+      known.set(audienceId, { version: value.version, bytes });
+    },
     /** Returns the sum of an organization, without deleted environments. */
     sumOf(organizationId: string, isDeleted: (environmentId: string) => boolean): number {
-      const environments = [...(organizations.get(organizationId) ?? [])];
-      return environments
+      const environments = [...(organizations.get(organizationId) ?? [])]
         .filter(([environmentId]) => !isDeleted(environmentId))
-        .reduce((sum, [, { bytes }]) => sum + bytes, 0);
+        .map(([, environment]) => environment);
+      const parts = [...environments, ...(audiences.get(organizationId)?.values() ?? [])];
+      return parts.reduce((sum, { bytes }) => sum + bytes, 0);
     },
   };
 }
@@ -46,6 +59,13 @@ function bytesOf({ targeting_rules: rules, serve, requires, variations = [] }: F
     (requires === undefined ? 0 : jsonBytes(requires)) +
     variations.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
   );
+}
+
+const bytesOfListEntry = 8;
+
+/** Measures like management (`0029_audiences.sql`). */
+function bytesOfAudience({ match, list }: AudienceEntry): number {
+  return (match.length === 0 ? 0 : jsonBytes(match) - 2) + bytesOfListEntry * (list?.count ?? 0);
 }
 
 /** Returns the size of a value as JSON. Like in PostgreSQL, numbers have no exponents. */

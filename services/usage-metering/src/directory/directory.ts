@@ -10,12 +10,12 @@ import {
 import { createFlagIndex, type SnapshotPart } from "@halyard/snapshot";
 import { createConfigurationSizes } from "./configuration-sizes.ts";
 
-/** The plans, environments and flags of the snapshot. */
+/** The plans, environments, flags and audiences of the snapshot. */
 export type Directory = {
   organization(organizationId: string): OrganizationEntry | undefined;
   /** Returns the limits of an organization's plan, or undefined before they have arrived. */
   limitsOf(organizationId: string): PlanLimits | undefined;
-  /** Returns the size of the rules and values of an organization's flags, in all environments. */
+  /** Returns the size of the rules and values of an organization's flags, in all environments, and of its audiences. */
   configurationBytesOf(organizationId: string): number;
   /** Returns the environments of a project, in the order of their creation. */
   environmentIdsOf(projectId: string): readonly string[];
@@ -93,6 +93,8 @@ function createKnown(former?: ReadonlyMap<string, PlanLimits>) {
       } else if (isEntryOf("flag", entry)) {
         const { address, value } = entry;
         if (flags.apply(address, value)) sizes.apply(address, value);
+      } else if (isEntryOf("audience", entry)) {
+        sizes.applyAudience(entry);
       } else if (isEntryOf("environment", entry)) {
         const { address, value } = entry;
         putNewer(environments, address.environmentId, value);
