@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { findFreePort } from "@halyard/local-backends";
 import { urlFor } from "@halyard/postgres";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
@@ -77,16 +78,35 @@ describe("given the doctor and a system of npm start", () => {
     }
   });
 
+  const wrongPassword = () => ({ NATS_PASSWORD: "wrong" });
+  const closedPort = () => findFreePort("127.0.0.1");
   it.each([
-    ["NATS", { NATS_PASSWORD: "wrong" }, "nats"],
-    ["PostgreSQL", { POSTGRES_URL: "postgres://halyard_doctor:wrong@127.0.0.1:1/x" }, "postgresql"],
-    ["the gateway", { BASE_URL: "http://127.0.0.1:1" }, "gateway"],
-  ])("reports that %s cannot be reached, and checks everything else", async (_, changed, check) => {
-    const [only, ...others] = await findings(changed);
-    expect(only).toMatchObject({ check, status: "problem" });
-    expect(only?.advice).toMatch(/^Check /);
-    expect(others).toEqual([]);
-  });
+    ["NATS", wrongPassword, "nats", "Authorization Violation"],
+    [
+      "PostgreSQL",
+      async () => ({ POSTGRES_URL: `postgres://doctor:wrong@127.0.0.1:${await closedPort()}/x` }),
+      "postgresql",
+      "ECONNREFUSED",
+    ],
+    [
+      "the gateway",
+      async () => ({ BASE_URL: `http://127.0.0.1:${await closedPort()}` }),
+      "gateway",
+      "ECONNREFUSED",
+    ],
+  ])(
+    "reports that %s cannot be reached, and checks everything else",
+    async (_, change, check, reason) => {
+      const [only, ...others] = await findings(await change());
+      expect(only).toMatchObject({
+        check,
+        status: "problem",
+        text: expect.stringContaining(reason),
+      });
+      expect(only?.advice).toMatch(/^Check /);
+      expect(others).toEqual([]);
+    },
+  );
 
   it("reports streams with fewer replicas than the setting", async () => {
     const [only] = await findings({ JETSTREAM_REPLICAS: "3" });

@@ -1,7 +1,16 @@
-import { describe, expect, it } from "@jest/globals";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:https";
+import { type AddressInfo, connect, type LookupFunction } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findFreePort } from "@halyard/local-backends";
+import { makeCertificates } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { judgeEnd } from "../src/doctor/check-certificates.ts";
-import { judgeMigration } from "../src/doctor/check-postgres.ts";
-import { clockFinding } from "../src/doctor/finding.ts";
+import { checkGateway } from "../src/doctor/check-gateway.ts";
+import { checkPostgres, judgeMigration } from "../src/doctor/check-postgres.ts";
+import { clockFinding, findingsOf } from "../src/doctor/finding.ts";
 
 const now = Date.parse("2030-01-01T00:00:00Z");
 
@@ -34,5 +43,89 @@ describe("given another clock", () => {
     [-86_400_000, "problem"],
   ])("that differs by %i ms", (offsetMs, status) => {
     expect(clockFinding("PostgreSQL", offsetMs)).toMatchObject({ status });
+  });
+});
+
+describe("given a gateway with TLS", () => {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-doctor-"));
+  const servers: Server[] = [];
+  afterAll(() => {
+    for (const server of servers) server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  /** Starts a gateway whose certificate is valid for the given days, and returns its address. */
+  async function gateway(days: number, host = "localhost"): Promise<URL> {
+    const { certFile, keyFile } = makeCertificates(mkdtempSync(join(directory, "tls-")), { days });
+    const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
+    const server = createServer(tls, (_request, response) => response.end());
+    servers.push(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return new URL(`https://${host}:${(server.address() as AddressInfo).port}`);
+  }
+
+  it("reports when an expired certificate ended, and what to do", async () => {
+    expect(await checkGateway(await gateway(-1), Date.now)).toEqual([
+      expect.objectContaining({
+        check: "gateway",
+        text: "certificate has expired (CERT_HAS_EXPIRED)",
+      }),
+      expect.objectContaining({
+        check: "certificates",
+        status: "problem",
+        text: expect.stringMatching(/^the certificate of localhost:\d+ ends on \d{4}-/),
+        advice: expect.stringMatching(/^Renew it/),
+      }),
+    ]);
+  });
+
+  it.each(["localhost", "127.0.0.1"])(
+    "reports why the certificate of %s is not trusted",
+    async (host) => {
+      expect(await checkGateway(await gateway(100, host), Date.now)).toEqual([
+        expect.objectContaining({ check: "gateway", text: expect.stringContaining("(UNABLE_TO_") }),
+        expect.objectContaining({ check: "certificates", status: "ok" }),
+        expect.objectContaining({
+          check: "certificates",
+          status: "problem",
+          text: expect.stringMatching(/is not trusted \(UNABLE_TO_\w+\)$/),
+        }),
+      ]);
+    },
+  );
+});
+
+describe("given a closed port", () => {
+  let port: number;
+  beforeAll(async () => {
+    port = await findFreePort("127.0.0.1");
+  });
+
+  it("reports that the gateway refuses the connection", async () => {
+    expect(await checkGateway(new URL(`http://127.0.0.1:${port}`), Date.now)).toMatchObject([
+      { status: "problem", text: `connect ECONNREFUSED 127.0.0.1:${port}` },
+    ]);
+  });
+
+  it("reports that PostgreSQL refuses the connection", async () => {
+    const [only] = await checkPostgres(
+      `postgres://halyard_doctor:secret@127.0.0.1:${port}/halyard`,
+    );
+    expect(only).toMatchObject({
+      status: "problem",
+      text: `connect ECONNREFUSED 127.0.0.1:${port}`,
+    });
+  });
+
+  it("reports each address of a host that has two", async () => {
+    const addresses = ["127.0.0.1", "127.0.0.2"].map((address) => ({ address, family: 4 }));
+    const lookup: LookupFunction = (_host, _options, done) => done(null, addresses);
+    const [only] = await findingsOf("postgresql", "Check it.", async () => {
+      await once(connect({ host: "two.example", port, lookup }), "connect");
+      return [];
+    });
+    expect(only?.text).toBe(
+      `connect ECONNREFUSED 127.0.0.1:${port}; connect ECONNREFUSED 127.0.0.2:${port}`,
+    );
   });
 });

@@ -5,8 +5,11 @@ import { join } from "node:path";
 /** Paths of PEM files: an authority, and a certificate that it signed for 127.0.0.1 and localhost. */
 export type Certificates = { caFile: string; certFile: string; keyFile: string };
 
-/** Creates an authority and a server certificate in `directory` with openssl. They are valid for a day. */
-export function makeCertificates(directory: string): Certificates {
+/**
+ * Creates an authority and a server certificate in `directory` with openssl. The authority is valid for a day, and so is
+ * the certificate unless its number of days is given; with -1, it ended yesterday.
+ */
+export function makeCertificates(directory: string, { days = 1 } = {}): Certificates {
   const file = (name: string) => join(directory, name);
   const openssl = (command: string) =>
     execFileSync("openssl", command.split(" "), { cwd: directory, stdio: "ignore" });
@@ -15,7 +18,7 @@ export function makeCertificates(directory: string): Certificates {
   openssl(`${newKey} -x509 -subj /CN=authority -keyout ca.key -out ca.crt`);
   openssl(`${newKey} -subj /CN=localhost -keyout server.key -out server.csr`);
   openssl(
-    "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 1 -extfile san -out server.crt",
+    `x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days ${days} -extfile san -out server.crt`,
   );
   return { caFile: file("ca.crt"), certFile: file("server.crt"), keyFile: file("server.key") };
 }

@@ -4,7 +4,15 @@ import { clockFinding, type Finding, findingsOf, ok, problem } from "./finding.t
 const timeoutMs = 5_000;
 
 /** Checks the address that clients use, and its certificate. */
-export function checkGateway(url: URL, nowMs: () => number): Promise<Finding[]> {
+export async function checkGateway(url: URL, nowMs: () => number): Promise<Finding[]> {
+  const findings = await Promise.all([
+    checkAnswer(url, nowMs),
+    url.protocol === "https:" ? checkServerCertificate(url, nowMs()) : [],
+  ]);
+  return findings.flat();
+}
+
+function checkAnswer(url: URL, nowMs: () => number): Promise<Finding[]> {
   const advice = "Check BASE_URL, and the gateway's log.";
   return findingsOf("gateway", advice, async () => {
     const askedAt = nowMs();
@@ -20,7 +28,6 @@ export function checkGateway(url: URL, nowMs: () => number): Promise<Finding[]> 
         : problem("gateway", text, "See docs/runbooks.md#a-process-is-not-ready."),
       // The header has whole seconds.
       ...(Number.isNaN(date) ? [] : [clockFinding("the gateway", offset(date, askedAt, nowMs()))]),
-      ...(url.protocol === "https:" ? [await checkServerCertificate(url, nowMs())] : []),
     ];
   });
 }

@@ -41,8 +41,30 @@ export async function findingsOf(
   try {
     return await run();
   } catch (error) {
-    return [problem(check, error instanceof Error ? error.message : String(error), advice)];
+    return [problem(check, reasonOf(error), advice)];
   }
+}
+
+/** Bounds the chain of causes, which can be cyclic. */
+const deepestCause = 5;
+
+/**
+ * Returns the texts and codes of an error's innermost causes. Outer errors say little, such as `fetch failed`, and the
+ * failure to connect to a name with several addresses has no text.
+ */
+function reasonOf(error: unknown, depth = 0): string {
+  if (!(error instanceof Error)) return String(error);
+  const causes = causesOf(error);
+  if (causes.length > 0 && depth < deepestCause)
+    return [...new Set(causes.map((cause) => reasonOf(cause, depth + 1)))].join("; ");
+  const text = error.message || error.name;
+  const { code } = error as NodeJS.ErrnoException;
+  return typeof code !== "string" || text.includes(code) ? text : `${text} (${code})`;
+}
+
+function causesOf(error: Error): unknown[] {
+  if (error instanceof AggregateError) return error.errors;
+  return error.cause === undefined ? [] : [error.cause];
 }
 
 /** Returns what to say about the difference to another clock. Signatures and sessions allow for seconds. */
