@@ -8,7 +8,9 @@ import { findFreePort } from "@halyard/local-backends";
 import { makeCertificates } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { judgeEnd } from "../src/doctor/check-certificates.ts";
+import { judgeDisk } from "../src/doctor/check-disk.ts";
 import { checkGateway } from "../src/doctor/check-gateway.ts";
+import { judgeStorage } from "../src/doctor/check-nats.ts";
 import { checkPostgres, judgeMigration } from "../src/doctor/check-postgres.ts";
 import { clockFinding, findingsOf } from "../src/doctor/finding.ts";
 
@@ -127,5 +129,36 @@ describe("given a closed port", () => {
     expect(only?.text).toBe(
       `connect ECONNREFUSED 127.0.0.1:${port}; connect ECONNREFUSED 127.0.0.2:${port}`,
     );
+  });
+});
+
+describe("given a disk with free space of", () => {
+  it.each([
+    ["a half", 500, "ok"],
+    ["a tenth", 100, "ok"],
+    ["9.9%", 99, "warning"],
+    ["5%", 50, "warning"],
+    ["4.9%", 49, "problem"],
+    ["nothing", 0, "problem"],
+  ])("%s", (_, bavail, status) => {
+    expect(judgeDisk("/data", { bavail, blocks: 1_000, bsize: 1e9 })).toMatchObject({ status });
+  });
+});
+
+describe("given JetStream with a limit of 100 GB that stores", () => {
+  it.each([
+    [80e9, "ok"],
+    [81e9, "warning"],
+    [96e9, "problem"],
+  ])("%d bytes", (storage, status) => {
+    expect(judgeStorage(storage, 100e9)).toMatchObject({ check: "disk", status });
+  });
+});
+
+describe("given JetStream without a limit", () => {
+  it("says that the disks are not checked", () => {
+    const { status, text } = judgeStorage(1e12, -1);
+    expect(status).toBe("ok");
+    expect(text).toContain("Its account has no limit, so check the disks of NATS yourself");
   });
 });

@@ -120,15 +120,24 @@ function faultsOf(
 
 async function checkStorage(manager: JetStreamManager): Promise<Finding> {
   const { storage, limits } = await manager.getAccountInfo();
-  const max = limits.max_storage;
-  const text = `JetStream stores ${megabytes(storage)}${max > 0 ? ` of ${megabytes(max)}` : ""}`;
-  return max > 0 && storage > 0.8 * max
-    ? warning(
-        "disk",
-        text,
-        "Give JetStream more storage (max_file_store), or lower FLAG_EVENTS_MAX_BYTES.",
-      )
-    : ok("disk", text);
+  return judgeStorage(storage, limits.max_storage);
+}
+
+/**
+ * Compares the stored bytes with the limit of the account. Without a limit, the server lets only a user of its system
+ * account see how much it can store.
+ */
+export function judgeStorage(storage: number, limit: number): Finding {
+  if (limit <= 0)
+    return ok(
+      "disk",
+      `JetStream stores ${megabytes(storage)}. Its account has no limit, so check the disks of NATS yourself`,
+    );
+  const text = `JetStream stores ${megabytes(storage)} of ${megabytes(limit)}`;
+  if (storage <= 0.8 * limit) return ok("disk", text);
+  const advice =
+    "Raise the account's limit (max_file) if the disks have room, or lower FLAG_EVENTS_MAX_BYTES.";
+  return storage > 0.95 * limit ? problem("disk", text, advice) : warning("disk", text, advice);
 }
 
 const megabytes = (bytes: number) => `${Math.round(bytes / 1_000_000).toLocaleString("en")} MB`;
