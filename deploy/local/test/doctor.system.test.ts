@@ -109,9 +109,15 @@ describe("given the doctor and a system of npm start", () => {
   );
 
   it("reports streams with fewer replicas than the setting", async () => {
-    const [only] = await findings({ JETSTREAM_REPLICAS: "3" });
-    expect(only).toMatchObject({ check: "streams", status: "problem" });
-    expect(only?.text).toContain("FLAG_EVENTS has replicas: 1 instead of 3");
+    // An old NATS server is a finding too.
+    const found = await findings({ JETSTREAM_REPLICAS: "3" });
+    expect(found).toContainEqual(
+      expect.objectContaining({
+        check: "streams",
+        status: "problem",
+        text: expect.stringContaining("FLAG_EVENTS has replicas: 1 instead of 3"),
+      }),
+    );
   });
 
   it("reports a key that ends within two weeks, by its name", async () => {

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { judgeEnd } from "../src/doctor/check-certificates.ts";
 import { judgeDisk } from "../src/doctor/check-disk.ts";
 import { checkGateway } from "../src/doctor/check-gateway.ts";
-import { judgeStorage } from "../src/doctor/check-nats.ts";
+import { judgeServer, judgeStorage } from "../src/doctor/check-nats.ts";
 import { checkPostgres, judgeMigration } from "../src/doctor/check-postgres.ts";
 import { clockFinding, findingsOf } from "../src/doctor/finding.ts";
 
@@ -160,5 +160,18 @@ describe("given JetStream without a limit", () => {
     const { status, text } = judgeStorage(1e12, -1);
     expect(status).toBe("ok");
     expect(text).toContain("Its account has no limit, so check the disks of NATS yourself");
+  });
+});
+
+describe("given a NATS server", () => {
+  it.each([
+    ["2.8.4", 1, "problem"],
+    ["2.9.10", 1, "ok"],
+    ["2.9.10", 3, "warning"],
+    ["2.10.29", 3, "warning"],
+    ["2.11.0", 3, "ok"],
+    ["3.0.0", 3, "ok"],
+  ])("of version %s, and %i replicas", (version, replicas, status) => {
+    expect(judgeServer({ version, replicas })).toMatchObject({ check: "nats", status });
   });
 });

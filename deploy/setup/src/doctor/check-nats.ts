@@ -17,7 +17,11 @@ export type NatsChecks = { nats: NatsServers; replicas: number; version: string 
 const listenMs = 3 * processStatuses.intervalMs;
 /** No stream has this subject, so a server that lets the doctor publish stores nothing. */
 const forbiddenSubject = "halyard.doctor.probe";
-const oldest = { major: 2, minor: 9 };
+
+type Version = { major: number; minor: number };
+const oldest: Version = { major: 2, minor: 9 };
+/** Older servers have bugs in replicated streams, which docs/deployment.md names. */
+const oldestForReplicas: Version = { major: 2, minor: 11 };
 
 /** Checks NATS, its streams, and the processes that report through it, with the doctor's user. */
 export function checkNats({ nats, replicas, version }: NatsChecks): Promise<Finding[]> {
@@ -29,7 +33,7 @@ export function checkNats({ nats, replicas, version }: NatsChecks): Promise<Find
       const processes = listen(connection);
       const manager = await jetstreamManager(connection, { timeout: apiTimeoutMs });
       return [
-        checkServer(connection),
+        checkServer(connection, replicas),
         await checkRights(connection),
         ...(await checkStreams(manager, replicas)),
         await checkStorage(manager),
@@ -41,12 +45,33 @@ export function checkNats({ nats, replicas, version }: NatsChecks): Promise<Find
   });
 }
 
-function checkServer({ info }: NatsConnection): Finding {
+function checkServer({ info }: NatsConnection, replicas: number): Finding {
   const version = info?.version ?? "of an unknown version";
+  const cluster = info?.cluster === undefined ? "" : ` (cluster ${info.cluster})`;
+  return judgeServer({ version, cluster, replicas });
+}
+
+export function judgeServer({
+  version,
+  cluster = "",
+  replicas,
+}: {
+  version: string;
+  cluster?: string;
+  replicas: number;
+}): Finding {
+  const text = `NATS ${version} answers${cluster}`;
+  if (!isFrom(oldest, version)) return problem("nats", text, "Upgrade NATS to 2.9.10 or later.");
+  if (replicas === 1 || isFrom(oldestForReplicas, version)) return ok("nats", text);
+  const advice =
+    "Upgrade all servers to 2.11 or later: older ones can lose messages of replicated streams after a partition " +
+    "(docs/reliability.md).";
+  return warning("nats", text, advice);
+}
+
+function isFrom(wanted: Version, version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  const isNew = major > oldest.major || (major === oldest.major && minor >= oldest.minor);
-  const text = `NATS ${version} answers${info?.cluster === undefined ? "" : ` (cluster ${info.cluster})`}`;
-  return isNew ? ok("nats", text) : problem("nats", text, "Upgrade NATS to 2.9 or later.");
+  return major > wanted.major || (major === wanted.major && minor >= wanted.minor);
 }
 
 async function checkRights(connection: NatsConnection): Promise<Finding> {
