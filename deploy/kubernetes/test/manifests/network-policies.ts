@@ -61,6 +61,7 @@ const expected: Record<Overlay, readonly string[]> = {
     "Prometheus -> gateway: 8080, 8443, 9090",
     ...behindProxies.map((service) => `gateway -> ${service}: 8080`),
     "gateway -> DNS: 53/UDP, 53",
+    "setup -> gateway: 8080",
     "postgres -> DNS: 53/UDP, 53",
   ],
   // Instances of CloudNativePG connect to each other, to their operator, and to the API server at an unknown address.

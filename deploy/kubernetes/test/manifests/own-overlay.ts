@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { IHorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2";
 import { parse, stringify } from "yaml";
+import { allowedArrows } from "../allowed-arrows.ts";
 import { environmentOf } from "../environment.ts";
 import {
   build,
@@ -11,6 +12,7 @@ import {
   generateSecrets,
   ofKind,
   type RenderedObject,
+  render,
   workloadsOf,
 } from "../rendered-overlay.ts";
 import { schemaProblems } from "../schema-problems.ts";
@@ -76,7 +78,21 @@ describe("the overlay in the README", () => {
     expect(metrics?.map(({ type }) => type)).toEqual(["Resource", "Pods"]);
     expect(await Promise.all(objects.map(schemaProblems))).toEqual(objects.map(() => []));
   });
+
+  test("lets the doctor check the public address", () => {
+    expect(addressForDoctor(objects)).toBe("https://flags.example.com");
+    const balancer = { name: "balancer", labels: {}, namespace: "", address: "203.0.113.5" };
+    expect(allowedArrows(objects, [balancer])).toContain("setup -> balancer: 443");
+  });
 });
+
+test("the local overlay lets the doctor check HAProxy", () => {
+  expect(addressForDoctor(render("local"))).toBe("http://gateway:8080");
+});
+
+const addressForDoctor = (objects: readonly RenderedObject[]) =>
+  ofKind(objects, "ConfigMap").find(({ metadata }) => metadata.name.startsWith("doctor"))?.data
+    ?.BASE_URL;
 
 test("the overlay in the README has HAProxy instead of the HTTPRoute with what it adds for that", async () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-overlay-"));
