@@ -1,5 +1,10 @@
 /** A query of Prometheus. In the legend, `{{label}}` is replaced by the value of a label. */
-type Query = { expression: string; legend: string };
+type Query = {
+  expression: string;
+  legend: string;
+  /** Shows the exemplars of the metric: points that link to traces. */
+  exemplars?: boolean;
+};
 
 /** Units of Grafana: `short` is a plain number, `percentunit` a share of 1. */
 type Unit = "short" | "s" | "bytes" | "reqps" | "ops" | "percentunit";
@@ -19,6 +24,10 @@ const quantiles = (histogram: string): Query[] =>
     expression: `histogram_quantile(${quantile}, ${rate(`${histogram}_bucket`, "le")})`,
     legend: quantile === 0.5 ? "median" : "99th percentile",
   }));
+
+/** Shows the exemplars once, with the last of the queries. */
+const withExemplars = (queries: readonly Query[]): Query[] =>
+  queries.map((each, at) => (at === queries.length - 1 ? { ...each, exemplars: true } : each));
 
 const panel = (title: string, unit: Unit, description: string, ...queries: Query[]): Panel => ({
   ...{ title, unit, description, queries },
@@ -96,8 +105,8 @@ const propagation: DashboardDefinition = {
     panel(
       "From the commit of a change to the open streams",
       "s",
-      "Measured on each edge, for changes with open streams.",
-      ...quantiles("halyard_change_propagation_seconds"),
+      "Measured on each edge, for changes with open streams. Points are changes with a trace.",
+      ...withExemplars(quantiles("halyard_change_propagation_seconds")),
     ),
     panel(
       "Age of the snapshot",

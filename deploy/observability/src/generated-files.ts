@@ -62,13 +62,13 @@ function panelOf({ title, description, unit, queries }: Panel): PanelBuilder {
     .datasource(datasource)
     .span(8)
     .height(8);
-  for (const [index, { expression, legend }] of queries.entries())
-    builder.withTarget(
-      new DataqueryBuilder()
-        .refId(String.fromCharCode("A".charCodeAt(0) + index))
-        .expr(expression)
-        .legendFormat(legend),
-    );
+  for (const [index, { expression, legend, exemplars }] of queries.entries()) {
+    const target = new DataqueryBuilder()
+      .refId(String.fromCharCode("A".charCodeAt(0) + index))
+      .expr(expression)
+      .legendFormat(legend);
+    builder.withTarget(exemplars === true ? target.exemplar(true) : target);
+  }
   return builder;
 }
 

@@ -87,6 +87,18 @@ describe("given the dashboards of Grafana", () => {
     expect([...metrics].filter((name) => name !== undefined && !shown.has(name))).toEqual([]);
   });
 
+  it("shows the exemplars of the propagation, the only ones that processes export", () => {
+    const path = "deploy/observability/grafana/dashboards";
+    const targets = dashboards.flatMap(({ uid }) =>
+      JSON.parse(read(`${path}/${uid}.json`)).panels.flatMap(
+        (panel: { targets: { expr: string; exemplar?: boolean }[] }) => panel.targets,
+      ),
+    );
+    expect(targets.filter(({ exemplar }) => exemplar).map(({ expr }) => expr)).toEqual([
+      "histogram_quantile(0.99, sum by (le) (rate(halyard_change_propagation_seconds_bucket[$__rate_interval])))",
+    ]);
+  });
+
   it("names only alerts that exist", () => {
     const named = panels.flatMap(({ description }) => description.match(/Halyard[A-Z]\w+/g) ?? []);
     expect(named.filter((name) => !rules.some(({ alert }) => alert === name))).toEqual([]);
