@@ -5,7 +5,7 @@ const root = new URL("../../../", import.meta.url);
 
 const introduction = `# Metrics
 
-Every process serves its metrics in Prometheus' text format at \`/metrics\` on \`METRICS_PORT\`. Each series has the label \`service\`. The metrics of Node.js (\`nodejs_…\`) and of the process (\`process_…\`) are also there. From 0.2.0 on, a name that has changed since the last release is served under both names for one release.
+Every process serves its metrics in Prometheus' text format at \`/metrics\` on \`METRICS_PORT\`. Each series has the label \`service\`. The metrics of Node.js (\`nodejs_…\`) and of the process (\`process_…\`) are also there. Release 0.2 has other names than 0.1, whose names are gone. A later release that changes a name also serves the former one until the release after it.
 
 This page is generated from the sources.
 `;
