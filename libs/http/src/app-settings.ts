@@ -1,10 +1,10 @@
 import type { FastifyInstance } from "fastify";
-import type { Logger } from "pino";
+import type { FailureLog } from "./limit-error-lines.ts";
 
 /** Settings that the parts of one app share. */
 type AppSettings = {
   readonly checkAnswers: boolean;
-  readonly logger: Logger;
+  readonly failureLog: FailureLog;
   /** The service is stopping: each response closes its connection. */
   draining: boolean;
 };
@@ -13,7 +13,7 @@ const settingsKey = Symbol("halyard.settings");
 
 export function decorateWithSettings(
   app: FastifyInstance,
-  given: Pick<AppSettings, "checkAnswers" | "logger">,
+  given: Pick<AppSettings, "checkAnswers" | "failureLog">,
 ): void {
   const settings: AppSettings = { ...given, draining: false };
   app.decorate(settingsKey, settings);

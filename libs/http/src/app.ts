@@ -18,7 +18,7 @@ import {
   setCommonHeaders,
 } from "./error-answers.ts";
 import { acceptJsonBodies } from "./json-body.ts";
-import { limitErrorLines } from "./limit-error-lines.ts";
+import { limitErrorLines, limitFailureLines } from "./limit-error-lines.ts";
 import { answerClientError, answerOddRequests, rejectMalformed } from "./malformed-http.ts";
 import { boundPipelining } from "./pipelining.ts";
 import { requestDurations } from "./request-durations.ts";
@@ -131,7 +131,10 @@ export function createApp(options: AppOptions): App {
       });
     },
   });
-  decorateWithSettings(app, { checkAnswers: options.checkAnswers ?? true, logger });
+  decorateWithSettings(app, {
+    checkAnswers: options.checkAnswers ?? true,
+    failureLog: limitFailureLines(logger),
+  });
   acceptJsonBodies(app);
   answerOddRequests(app.server, malformed);
   boundPipelining(app.server);

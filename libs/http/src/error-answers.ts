@@ -109,13 +109,13 @@ export function answerError(
   // The framework would close the connection if it did not read the body to its end. Closing it with unread bytes
   // resets the connection, and the client or a gateway might lose the response. Node discards the rest of the body
   // instead, within the time limit of a request.
-  const { draining, logger } = appSettings(request.server);
+  const { draining, failureLog } = appSettings(request.server);
   if (reply.getHeader("connection") === "close" && !draining) reply.removeHeader("connection");
   const problem = problemOf(error, request, isOutage);
   const { id, method } = request;
   const about = { request_id: id, ...traceFieldsOf(request) };
   const context = { ...about, err: error, method, route: request.routeOptions.url };
-  if (problem === undefined) logger.error(context, "request failed");
-  else if (problem.rejected === "SERVER_002") logger.warn(context, "request not served");
+  if (problem === undefined) failureLog.error(context, "request failed");
+  else if (problem.rejected === "SERVER_002") failureLog.warn(context, "request not served");
   sendProblem(reply, problem ?? createProblem("SERVER_001", "Something went wrong on our side"));
 }

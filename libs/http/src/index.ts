@@ -12,6 +12,7 @@ export { fixedAnswer } from "./fixed-answer.ts";
 export { checkIdempotencyKey } from "./idempotency-key.ts";
 export { compileInputChecks, isWellEncoded } from "./input-checks.ts";
 export { type BodyReading, bodyTooLarge, isJsonType, notJson, parseJsonBody } from "./json-body.ts";
+export type { FailureLog } from "./limit-error-lines.ts";
 export { maskKeys } from "./masked-keys.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
 export {

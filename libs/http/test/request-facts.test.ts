@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { getFlag, listFlags, updateFlagState } from "@halyard/contracts";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { answer, createProblem, registerRoute } from "../src/index.ts";
+import { answer, createProblem, registerRoute, UnavailableError } from "../src/index.ts";
 import { type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
 /** The input of handlers, the headers and log lines of responses, and the metrics. */
@@ -302,6 +302,24 @@ describe("given a request with private data", () => {
     await fetch(`${given.url}/fine`);
     await fetch(`${given.url}/fails`);
     expect(given.lines().map(({ msg }) => msg)).toEqual(["request failed", "request"]);
+  });
+});
+
+describe("given an app whose requests all fail", () => {
+  it.each([
+    ["request failed", "/fails"],
+    ["request not served", "/unavailable"],
+  ])("logs at most a hundred lines `%s` in ten seconds", async (message, path) => {
+    given = await givenApp((app) => {
+      app.get("/fails", () => {
+        throw new Error("went wrong");
+      });
+      app.get("/unavailable", () => {
+        throw new UnavailableError("the database is unavailable");
+      });
+    });
+    await Promise.all(Array.from({ length: 110 }, () => fetch(given.url + path)));
+    expect(given.lines().filter(({ msg }) => msg === message)).toHaveLength(100);
   });
 });
 

@@ -1,6 +1,13 @@
 import { keyProblems } from "@halyard/api-keys";
 import { isEventStream, type RouteContract, type UsageEndpoint } from "@halyard/contracts";
-import { type App, createProblem, isProblem, type Problem, registerRoute } from "@halyard/http";
+import {
+  type App,
+  appSettings,
+  createProblem,
+  isProblem,
+  type Problem,
+  registerRoute,
+} from "@halyard/http";
 import type { FastifyRequest } from "fastify";
 import { type Authenticate, unknownKey } from "./authentication.ts";
 import type { EdgeParts } from "./edge-parts.ts";
@@ -45,7 +52,8 @@ export function registerEdgeRoute(app: App, route: EdgeRoute, parts: EdgeParts):
   }
 
   const hotRoute = { contract, name, admit, respond, respondToBody, readsBody: !isStream };
-  registerRoute(app, contract, { take: takeRequests(hotRoute, parts) });
+  const { failureLog } = appSettings(app);
+  registerRoute(app, contract, { take: takeRequests(hotRoute, { ...parts, failureLog }) });
 }
 
 /** Authenticates a request and applies its limits. Returns the error for a rejected request. */

@@ -6,6 +6,7 @@ import {
   type BodyReading,
   bodyTooLarge,
   createProblem,
+  type FailureLog,
   isJsonType,
   isProblem,
   namesTag,
@@ -14,7 +15,6 @@ import {
   parseJsonBody,
   writeProblem,
 } from "@halyard/http";
-import type { Logger } from "@halyard/service";
 import type { FastifyRequest } from "fastify";
 import { type LimitFields, nameFurtherLimits, noLimitFields } from "../admission/limits.ts";
 import type { AnswerCounts } from "./answer-counts.ts";
@@ -42,11 +42,11 @@ type HotRoute = {
 };
 
 /** The parts of an edge that its responses need. */
-type AnsweringParts = { counts: AnswerCounts; logger: Logger; now: () => number };
+type AnsweringParts = { counts: AnswerCounts; failureLog: FailureLog; now: () => number };
 
 /** The parts of a route that its responses need. */
 type AnsweringRoute = Pick<HotRoute, "name"> &
-  Pick<AnsweringParts, "counts" | "logger"> & {
+  Pick<AnsweringParts, "counts" | "failureLog"> & {
     /** `Cache-Control` and `Vary`: names and values in turn. */
     cacheHeaders: readonly string[];
   };
@@ -54,11 +54,11 @@ type AnsweringRoute = Pick<HotRoute, "name"> &
 /** Returns the function that takes the requests of a route from `registerRoute`. */
 export function takeRequests(
   route: HotRoute,
-  { counts, logger, now }: AnsweringParts,
+  { counts, failureLog, now }: AnsweringParts,
 ): (request: FastifyRequest, response: ServerResponse) => void {
   const { contract, name, admit, respond, respondToBody, readsBody } = route;
   const cacheHeaders = Object.entries(cacheHeadersOf(contract)).flat();
-  const answering = { name, cacheHeaders, counts, logger };
+  const answering = { name, cacheHeaders, counts, failureLog };
   return (request, response) => {
     const exchange = new SdkExchange(answering, request, response, now());
     try {
@@ -225,9 +225,9 @@ export class SdkExchange {
   }
 
   fail(error: unknown): void {
-    const { name, logger } = this.#route;
+    const { name, failureLog } = this.#route;
     const { method } = this.request;
-    logger.error({ request_id: this.id, endpoint: name, method, err: error }, "request failed");
+    failureLog.error({ request_id: this.id, endpoint: name, method, err: error }, "request failed");
     if (this.response.headersSent) this.response.destroy();
     else this.reject(ourFault);
   }
