@@ -51,7 +51,7 @@ export function createOpenTelemetry(
     sampler: samplerOf(config),
     spanProcessors: [processor],
   });
-  const tracer = provider.getTracer("halyard", version);
+  const tracer = provider.getTracer("halyard", version, { schemaUrl });
   return {
     start(name, { kind = "internal", attributes = {}, parent, links = [] }) {
       const span = tracer.startSpan(
@@ -78,6 +78,9 @@ export function createOpenTelemetry(
     stop: () => provider.shutdown().catch(onFailure),
   };
 }
+
+/** The version of the semantic conventions whose names spans and resources have. */
+const schemaUrl = "https://opentelemetry.io/schemas/1.44.0";
 
 const kinds: Readonly<Record<NonNullable<SpanOptions["kind"]>, SpanKind>> = {
   internal: SpanKind.INTERNAL,
@@ -108,12 +111,15 @@ function rootSampler(name: TracingConfig["OTEL_TRACES_SAMPLER"], share: number):
 
 /** The variables of the environment precede these attributes. */
 function resourceOf(service: string): Resource {
-  const own = resourceFromAttributes({
-    "service.name": service,
-    "service.namespace": "halyard",
-    "service.version": version,
-    "service.instance.id": randomUUID(),
-  });
+  const own = resourceFromAttributes(
+    {
+      "service.name": service,
+      "service.namespace": "halyard",
+      "service.version": version,
+      "service.instance.id": randomUUID(),
+    },
+    { schemaUrl },
+  );
   return defaultResource()
     .merge(own)
     .merge(detectResources({ detectors: [envDetector] }));

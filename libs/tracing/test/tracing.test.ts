@@ -114,6 +114,18 @@ describe("with traces", () => {
     expect(collector.spans()).toMatchObject([{ service: "another name" }]);
   });
 
+  it("names the version of the semantic conventions", async () => {
+    const collector = await startCollector();
+    begun.push(collector.close);
+    await startTracing("tests", { ...defaults, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    startSpan("work")?.end();
+    await stopTracing();
+    const schemaUrl = "https://opentelemetry.io/schemas/1.44.0";
+    expect(JSON.parse(String(collector.requests[0]?.raw))).toMatchObject({
+      resourceSpans: [{ schemaUrl, scopeSpans: [{ schemaUrl }] }],
+    });
+  });
+
   it("gives nested work the current span as the parent, also after a wait", async () => {
     const end = await begin();
     await inSpan(startSpan("outer"), async () => {
