@@ -14,7 +14,7 @@ export type BarePolling = Polling & {
 };
 
 /** Goal for an edge with 100 flags. */
-export const memoryGoal = below(140);
+export const memoryGoal = below(130);
 /** CPU share of the load generator above which it may limit the result. */
 const generatorLimit = 0.95;
 

@@ -98,7 +98,7 @@ function burstFigures(
     bench.figure(`${name}: ${what}`, "s", measured, compared);
   const total = (cpu: Cpu) => Object.values(cpu).reduce((sum, each) => sum + each, 0);
   const baseline = patches.tookMs / 1e3;
-  seconds("all applied vs. PATCH", late(1), { baseline, goal: below(30) });
+  seconds("all applied vs. PATCH", late(1), { baseline, goal: below(20) });
   seconds("lateness, median", late(0.5));
   seconds("lateness, p99", late(0.99));
   seconds("all received by streams", burst.streamedMs / 1e3);
