@@ -1,5 +1,5 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
@@ -27,6 +27,11 @@ export function describeRequirements(given: () => DashboardSystem): void {
   const save = async () => {
     await button("Save changes").click();
     await button("Save changes").waitFor({ state: "detached" });
+  };
+  const expectFits = async () => {
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width).toBe(narrow.width);
+    await expectNoSeriousViolations(page);
   };
   const require = async (number: number, key: string) => {
     await button("Add required flag").press("Enter");
@@ -138,6 +143,55 @@ export function describeRequirements(given: () => DashboardSystem): void {
     await button("Discard").click();
   });
 
+  describe("with the keyboard on a narrow screen", () => {
+    const wide = { width: 1280, height: 720 };
+    beforeAll(() => page.setViewportSize(narrow));
+    afterAll(() => page.setViewportSize(wide));
+
+    it("names them before a copy from another environment", async () => {
+      await open("/compare?from=staging&to=production");
+      await page.getByRole("checkbox", { name: "Choose payments" }).press("Space");
+      await button(/^Copy to production$/).press("Enter");
+      await dialog()
+        .getByText(/Turning payments off also turns off 1 flag.*: checkout\./)
+        .waitFor();
+      await expectFits();
+      await button("Cancel", dialog()).press("Enter");
+    });
+
+    it("names them before an older state is restored, and before a rollback", async () => {
+      await api(statePath("billing"), "PATCH", { enabled: true });
+      const warning = dialog().getByText(
+        /Turning billing off also turns off 2 flags.*: checkout and payments\./,
+      );
+      await open("/flags/billing/history");
+      await button(/^Restore this state/)
+        .last()
+        .press("Enter");
+      await warning.waitFor();
+      await expectFits();
+      await button("Cancel", dialog()).press("Enter");
+      await button("Roll back…").press("Enter");
+      await warning.waitFor();
+      await button("Roll back", dialog()).press("Enter");
+      await page.getByText("billing is back to its state").waitFor();
+      expect((await api(statePath("billing"))).enabled).toBe(false);
+    });
+
+    it("names them before a schedule that turns a flag off", async () => {
+      await open("/flags/payments/schedule");
+      await page.getByRole("spinbutton", { name: "month, Turn off at" }).focus();
+      await page.keyboard.type("010120990900A");
+      await button(/^Schedule$/).press("Enter");
+      await dialog()
+        .getByText(/Turning payments off also turns off 1 flag.*: checkout\./)
+        .waitFor();
+      await expectFits();
+      await button("Schedule", dialog()).press("Enter");
+      await page.getByText("payments is scheduled in production.").waitFor();
+    });
+  });
+
   it("explains for a user which flag of the chain decides", async () => {
     await open("/flags/checkout");
     await page.getByRole("textbox", { name: "User id" }).fill("user-1");
@@ -185,8 +239,6 @@ export function describeRequirements(given: () => DashboardSystem): void {
     await page.setViewportSize(narrow);
     await open("/flags/checkout");
     await page.getByRole("region", { name: "Chain of required flags" }).waitFor();
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(width).toBe(narrow.width);
-    await expectNoSeriousViolations(page);
+    await expectFits();
   });
 }

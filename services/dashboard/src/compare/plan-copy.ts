@@ -11,7 +11,7 @@ export type CopiedFlag = {
   flag: { id: string; key: string };
   source: FlagState;
   target: FlagState;
-  /** Says that SDKs of the target do not support the state of the source. */
+  /** Says which SDKs of the target do not support the state of the source, and which flags turn off too. */
   warning?: string | undefined;
 };
 

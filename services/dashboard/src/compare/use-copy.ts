@@ -6,7 +6,7 @@ import type { Environment } from "../api/schema.d.ts";
 import { invalidateList } from "../flags/flag-queries.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
 import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
-import { useReadersWarning } from "../flags/use-readers-warning.ts";
+import { useStateWarning } from "../flags/use-change-warning.ts";
 import { useKeySession } from "../session/session.tsx";
 import type { CopiedFlag, CopyOutcome, PlannedCopy } from "./plan-copy.ts";
 import { patiently, runPool } from "./run-pool.ts";
@@ -19,7 +19,7 @@ const readState = (api: Api, flagId: string, envId: string, signal: AbortSignal)
 /** Reads both states of the chosen flags, in the order of the flags. */
 export function useCopiedFlags(flags: readonly ListedFlag[], { from, to }: Pair) {
   const { api } = useKeySession();
-  const warningOf = useReadersWarning(to);
+  const warningOf = useStateWarning(to);
   const [done, setDone] = useState(0);
   const query = useQuery({
     queryKey: ["copied-flags", from.id, to.id, flags.map(({ id }) => id)],
@@ -34,7 +34,7 @@ export function useCopiedFlags(flags: readonly ListedFlag[], { from, to }: Pair)
           readState(api, flag.id, from.id, signal),
           readState(api, flag.id, to.id, signal),
         ]);
-        const warning = await warningOf(target, source);
+        const warning = await warningOf(flag, target, source);
         read.set(flag.id, { flag, source, target, warning });
         setDone(read.size);
       };

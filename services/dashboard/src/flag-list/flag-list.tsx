@@ -13,11 +13,10 @@ import {
   valueTypeLabel,
 } from "../flags/flag-search.ts";
 import { StatesDialog } from "../flags/states-dialog.tsx";
-import { useTurnOnWarning } from "../flags/use-readers-warning.ts";
+import { useSwitchWarning } from "../flags/use-change-warning.ts";
 import { type Toggle, useToggle } from "../flags/use-toggle.ts";
 import { switchProposal } from "../proposals/state-proposal.ts";
 import { useProposing } from "../proposals/use-proposing.ts";
-import { useSwitchWarning } from "../references/use-dependents.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
 import { whyNot } from "../session/permissions.ts";
@@ -121,8 +120,7 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
  */
 function useAskedToggle(environment: Environment) {
   const toggle = useToggle();
-  const warningOf = useTurnOnWarning(environment);
-  const switchWarning = useSwitchWarning(environment);
+  const warningOf = useSwitchWarning(environment);
   const { ask, dialog } = useCaution(environment);
   const { change } = useProposing(environment);
   const checked = useRef(new Set<string>());
@@ -131,11 +129,7 @@ function useAskedToggle(environment: Environment) {
       // A second press during the check would ask, or change the flag, twice.
       if (checked.current.has(wanted.flag.id)) return;
       checked.current.add(wanted.flag.id);
-      const warnings = await Promise.all([
-        wanted.enabled ? warningOf(wanted.flag) : undefined,
-        switchWarning(wanted.flag, wanted.enabled),
-      ]);
-      const warning = warnings.filter(Boolean).join(" ") || undefined;
+      const warning = await warningOf(wanted.flag, [wanted.enabled]);
       checked.current.delete(wanted.flag.id);
       const { enabled, flag } = wanted;
       const version = stateIn(flag, environment.id)?.version;
@@ -149,7 +143,7 @@ function useAskedToggle(environment: Environment) {
         proposal: () => ({ ...switchProposal(wanted, { enabled, version }), warning }),
       });
     },
-    [ask, change, toggle, warningOf, switchWarning, environment.id],
+    [ask, change, toggle, warningOf, environment.id],
   );
   return { toggle: askedToggle, dialog };
 }

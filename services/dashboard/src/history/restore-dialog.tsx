@@ -4,7 +4,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
-import { useReadersWarning } from "../flags/use-readers-warning.ts";
+import { useStateWarning } from "../flags/use-change-warning.ts";
 import { stateProposal } from "../proposals/state-proposal.ts";
 import { useProposing } from "../proposals/use-proposing.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -48,7 +48,7 @@ export function RestoreDialog({ target, onClose }: DialogProps) {
 function RestorePreview({ target, onClose }: DialogProps) {
   const place = useFlagInPage();
   const { api } = useKeySession();
-  const warningOf = useReadersWarning(place.environment);
+  const warningOf = useStateWarning(place.environment);
   const [reviewed, setReviewed] = useState<HistoryEntry>();
   const query = useQuery({
     queryKey: ["restore", place.flag.id, place.environment.id, target?.id],
@@ -56,7 +56,8 @@ function RestorePreview({ target, onClose }: DialogProps) {
       const preview = await readPreview(api, place, target);
       const { current, wanted } = preview;
       if (current === undefined || wanted === undefined) return preview;
-      return { ...preview, warning: await warningOf(stateIn(current), stateIn(wanted)) };
+      const warning = await warningOf(place.flag, stateIn(current), stateIn(wanted));
+      return { ...preview, warning };
     },
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
@@ -84,7 +85,7 @@ function RestorePreview({ target, onClose }: DialogProps) {
   );
 }
 
-/** A preview, with a warning about SDKs that do not support the state. */
+/** A preview, with a warning about SDKs that do not support the state, and flags that turn off too. */
 type WarnedPreview = Preview & { warning?: string | undefined };
 
 type LoadedProps = DialogProps & {

@@ -23,7 +23,7 @@ export const useDependents = (flag: FlagName) =>
  * Returns a function that warns before a flag is switched in an environment, if this turns off flags that require it. It
  * reads these flags each time, because another person can have added a requirement.
  */
-export function useSwitchWarning({ id: environmentId }: Pick<Environment, "id">) {
+export function useDependentsWarning({ id: environmentId }: Pick<Environment, "id">) {
   const { api } = useKeySession();
   const client = useQueryClient();
   return useCallback(

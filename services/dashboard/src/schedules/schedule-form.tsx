@@ -4,7 +4,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { Schedule } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { stateIn } from "../flags/flag-search.ts";
-import { useTurnOnWarning } from "../flags/use-readers-warning.ts";
+import { useSwitchWarning } from "../flags/use-change-warning.ts";
 import { useProposing } from "../proposals/use-proposing.ts";
 import { useCaution } from "../state/caution.tsx";
 import { Button } from "../ui/button.tsx";
@@ -20,6 +20,7 @@ import { hasTwoTimes, oneTimeOnly, scheduleProposal } from "./schedule-proposal.
 import {
   describeTimes,
   inUtc,
+  positionsOf,
   remainingTimes,
   type Times,
   withoutEffect,
@@ -92,7 +93,7 @@ const actionOf = (pending: Schedule | undefined): string =>
 function useScheduling(form: Form, pending: Schedule | undefined) {
   const { flag, environment } = useFlagInPage();
   const { times, reader, save, clear } = form;
-  const warningOf = useTurnOnWarning(environment);
+  const warningOf = useSwitchWarning(environment);
   const [isChecking, setChecking] = useState(false);
   const { ask, dialog } = useCaution(environment);
   const { isProposed, change } = useProposing(environment);
@@ -105,7 +106,7 @@ function useScheduling(form: Form, pending: Schedule | undefined) {
   };
   const check = async () => {
     setChecking(true);
-    const warning = times.enableAt === null ? undefined : await warningOf(flag);
+    const warning = await warningOf(flag, positionsOf(times));
     setChecking(false);
     change({
       make: () =>

@@ -66,6 +66,12 @@ export function remainingTimes({ changes }: Pick<Schedule, "changes">): Times {
   return { enableAt: timeOrNull(at("enable")), disableAt: timeOrNull(at("disable")) };
 }
 
+/** Returns the positions of the switch that times bring, in any order. */
+export const positionsOf = ({ enableAt, disableAt }: Times): boolean[] => [
+  ...(enableAt === null ? [] : [true]),
+  ...(disableAt === null ? [] : [false]),
+];
+
 /** Says that the first change has no effect, because the flag has its value already. */
 export function withoutEffect({ enableAt, disableAt }: Times, isOn: boolean): string | undefined {
   const first =

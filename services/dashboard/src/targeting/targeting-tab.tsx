@@ -1,14 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
-import { useReadersWarning } from "../flags/use-readers-warning.ts";
+import { useStateWarning } from "../flags/use-change-warning.ts";
 import { exceptionOf, stateProposal } from "../proposals/state-proposal.ts";
 import { useProposing } from "../proposals/use-proposing.ts";
-import { useSwitchWarning } from "../references/use-dependents.ts";
 import { PendingNote } from "../schedules/pending-note.tsx";
 import { usePermission } from "../session/use-permission.ts";
 import { useCaution } from "../state/caution.tsx";
-import type { FlagState, State } from "../state/flag-state.ts";
+import type { FlagState } from "../state/flag-state.ts";
 import { stateDifferences } from "../state/state.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { useUnsaved } from "../ui/leave-guard.ts";
@@ -93,28 +92,13 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   );
 }
 
-/** Returns a function that warns before a save: about SDKs that lack a feature, and flags that turn off too. */
-function useSaveWarning() {
-  const { flag, environment } = useFlagInPage();
-  const readersWarning = useReadersWarning(environment);
-  const switchWarning = useSwitchWarning(environment);
-  return async (before: State, after: State): Promise<string | undefined> => {
-    const isSwitched = before.enabled !== after.enabled;
-    const warnings = await Promise.all([
-      readersWarning(before, after),
-      isSwitched ? switchWarning(flag, after.enabled) : undefined,
-    ]);
-    return warnings.filter(Boolean).join(" ") || undefined;
-  };
-}
-
 type Sending = { save: () => void; onProposed: () => void };
 
 /** Saves a draft, after a question where one is needed, or proposes it in a protected environment. */
 function useSending({ base, draft, version }: DraftState, { save, onProposed }: Sending) {
   const place = useFlagInPage();
-  const { environment } = place;
-  const warningOf = useSaveWarning();
+  const { flag, environment } = place;
+  const warningOf = useStateWarning(environment);
   const [isAsking, setAsking] = useState(false);
   const caution = useCaution(environment);
   const { proposes, change } = useProposing(environment);
@@ -125,7 +109,7 @@ function useSending({ base, draft, version }: DraftState, { save, onProposed }: 
     ...{ isAsking, isProposed: proposes(exception), question: caution.dialog },
     async send(): Promise<void> {
       setAsking(true);
-      const warning = await warningOf(before, after);
+      const warning = await warningOf(flag, before, after);
       setAsking(false);
       const question = () => ({
         title: `Save in ${environment.name}?`,
