@@ -25,7 +25,21 @@ describe("what a typed flag serves, in words", () => {
     ["Off: everybody gets grey.", state({ enabled: false })],
     ["blue for all users.", state({ serve: { variation: "blue" } })],
     ["blue for 50 %, red for 50 % of all users.", state()],
-    ["blue for 50 %, red for 50 % of all users, by company.", state({ bucket_by: "company" })],
+    [
+      "blue for 50 %, red for 50 % of all users, by company (grey for users without company).",
+      state({ bucket_by: "company" }),
+    ],
+    [
+      "blue for all users (the application's default for users without company).",
+      state({ serve: split({ blue: 100 }), bucket_by: "company", off_variation: null }),
+    ],
+    [
+      "red for users whose country is DE; blue for 50 %, red for 50 % of everybody else, by company (grey for users without company).",
+      state({
+        bucket_by: "company",
+        targeting_rules: [{ ...ofGermany, serve: { variation: "red" } }, { conditions: [] }],
+      }),
+    ],
     [
       "blue for 25 %, red for 25 % of users whose country is DE, by company (grey for the others); red for everybody else.",
       state({

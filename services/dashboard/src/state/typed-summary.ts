@@ -1,6 +1,6 @@
 import type { Serve, State, TargetingRule } from "./flag-state.ts";
 import { offText, servedText } from "./serve.ts";
-import { countedBy, whoText } from "./words.ts";
+import { countedBy, whoText, withoutText } from "./words.ts";
 
 /** Rules that a summary names. The others are counted. */
 export const namedRules = 5;
@@ -16,7 +16,7 @@ export const furtherText = (count: number): string =>
 export function summarizeTyped(state: State, serve: Serve): string {
   const { enabled, rollout_percentage: percentage, targeting_rules: rules } = state;
   const off = offText(state.off_variation);
-  const by = countedBy(state.bucket_by);
+  const { bucket_by: by } = state;
   if (!enabled) return `Off: everybody gets ${off}.`;
   if (rules.length === 0)
     return `${clauseFor({ serve, share: percentage, who: "all users", off, by })}.`;
@@ -38,10 +38,11 @@ export function summarizeTyped(state: State, serve: Serve): string {
     : text;
 }
 
-type Clause = { serve: Serve; share: number; who: string; off: string; by: string };
+type Clause = { serve: Serve; share: number; who: string; off: string; by: string | undefined };
 
 function clauseFor({ serve, share, who, off, by }: Clause): string {
   if (share === 0) return `${off} for ${who}`;
-  const text = servedText(serve, { who, percentage: share, by });
-  return share === 100 ? text : `${text} (${off} for the others)`;
+  const text = servedText(serve, { who, percentage: share, by: countedBy(by) });
+  if (share < 100) return `${text} (${off} for the others)`;
+  return by !== undefined && "split" in serve ? `${text} (${off} for ${withoutText(by)})` : text;
 }

@@ -140,6 +140,9 @@ function usersText(conditions: readonly Condition[]): string {
 export const countedBy = (attribute: string | undefined): string =>
   attribute === undefined ? "" : `, by ${quoted(attribute)}`;
 
+/** Names the users who have no value by which splits count, and so get no part of one. */
+export const withoutText = (attribute: string): string => `users without ${quoted(attribute)}`;
+
 type Outcome = Pick<TargetingRule, "value" | "rollout_percentage">;
 
 /** Says in a few words what a rule gives to its users. `serve` is what the flag or the rule serves. */
