@@ -46,10 +46,15 @@ describeInChromium("given an identity provider, and SIGN_IN_BY_KEY=off", () => {
     await provider?.close();
   });
 
-  /** Opens a page without a session here or at the provider. The provider will sign in this account. */
-  async function newPage(name: string): Promise<Page> {
+  /** The next login at the provider is of this account. */
+  function signInAtProvider(name: string): void {
     const claims = { email: `${name}@example.com`, email_verified: true, name };
     provider.state.account = { accountId: name, claims };
+  }
+
+  /** Opens a page without a session here or at the provider. The provider will sign in this account. */
+  async function newPage(name: string): Promise<Page> {
+    signInAtProvider(name);
     await browser.context.clearCookies();
     return browser.context.newPage();
   }
@@ -101,6 +106,19 @@ describeInChromium("given an identity provider, and SIGN_IN_BY_KEY=off", () => {
     await page.close();
   });
 
+  it("offers another account after one without a user, and returns to the page", async () => {
+    const page = await newPage("eve");
+    await page.goto(`${system.publicUrl}/flags/new-checkout/settings`);
+    await page.getByRole("button", { name: "Sign in with your organization" }).click();
+    await page.getByText("There is no user with your address. Use another account").waitFor();
+    await expectNoSeriousViolations(page);
+    // The provider would sign in the same account again.
+    signInAtProvider("ada");
+    await page.getByRole("button", { name: "Use another account" }).press("Enter");
+    await page.getByRole("button", { name: "Delete flag" }).waitFor();
+    await page.close();
+  });
+
   it("accepts an invitation, whose code is stored only during the sign-in", async () => {
     const invited = { email: "grace@example.com", role: "viewer" };
     const { url } = await system.operate(tenant, "invitations", invited);
@@ -124,6 +142,9 @@ describeInChromium("given an identity provider, and SIGN_IN_BY_KEY=off", () => {
     await page.getByText("There is no user with your address.").waitFor();
     await page.getByRole("heading", { name: "Join People" }).waitFor();
     await expectNoSeriousViolations(page);
+    signInAtProvider("joan");
+    await page.getByRole("button", { name: "Use another account" }).press("Enter");
+    await page.getByText("New checkout").waitFor();
     await page.close();
   });
 });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair } from "jose";
-import Provider, { type Configuration } from "oidc-provider";
+import Provider, { type Configuration, interactionPolicy } from "oidc-provider";
 
 /** A real OpenID Connect provider, whose login page signs in the account that a test has chosen. */
 export const client = { id: "halyard", secret: "a client's secret" };
@@ -36,8 +36,9 @@ export async function startIdentityProvider(redirects: Redirects) {
       request,
       response,
     );
-    if (prompt.name === "login") {
-      const result = { login: { accountId: state.account.accountId } };
+    if (prompt.name !== "consent") {
+      const login = { accountId: state.account.accountId };
+      const result = { login, ...(prompt.name === "select_account" && { select_account: {} }) };
       return provider.interactionFinished(request, response, result);
     }
     const grant =
@@ -61,6 +62,14 @@ export async function startIdentityProvider(redirects: Redirects) {
       return new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Also lets a client request that the person chooses an account. */
+function policy() {
+  const prompts = interactionPolicy.base();
+  const selection = new interactionPolicy.Prompt({ name: "select_account", requestable: true });
+  prompts.add(selection, 0);
+  return prompts;
 }
 
 const configurationOf = ({ callback, signOut, logout }: Redirects): Configuration => ({
@@ -92,5 +101,5 @@ const configurationOf = ({ callback, signOut, logout }: Redirects): Configuratio
     return fetch(target, rest);
   },
   ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
-  interactions: { url: (_, { uid }) => `/login/${uid}` },
+  interactions: { policy: policy(), url: (_, { uid }) => `/login/${uid}` },
 });

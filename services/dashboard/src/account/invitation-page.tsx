@@ -3,7 +3,6 @@ import { createApi, unwrap } from "../api/client.ts";
 import { AdvisedError, ApiProblem } from "../api/problem.ts";
 import {
   authenticate,
-  goToProvider,
   type ReadInvitation,
   readInvitation,
   registerPasskey,
@@ -14,6 +13,7 @@ import { readSignedIn, type SignedIn, signOutPerson } from "../session/person.ts
 import { enter } from "../session/receive-person.ts";
 import { SignInFrame } from "../session/sign-in-frame.tsx";
 import { problemIn } from "../session/sign-in-problem.ts";
+import { ProviderButtons } from "../session/ways-to-sign-in.tsx";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Loading, Warning } from "../ui/panels.tsx";
@@ -106,13 +106,7 @@ function NewPerson({ code, invitation, isPending, run, onSignedIn }: NewPersonPr
   return (
     <>
       {methods.oidc && (
-        <Button
-          variant="primary"
-          isDisabled={isPending}
-          onPress={() => goToProvider({ returnTo: keepInvitation(code) })}
-        >
-          Sign in with your organization
-        </Button>
+        <ProviderButtons returnTo={() => keepInvitation(code)} isDisabled={isPending} />
       )}
       {methods.passkey && (
         <>

@@ -62,8 +62,24 @@ function noPasskey(cause: unknown): never {
   );
 }
 
-/** Leads to the identity provider, which leads back to a path of this installation. */
-export function goToProvider({ returnTo, confirms }: { returnTo: string; confirms?: true }): void {
-  const query = new URLSearchParams({ return_to: returnTo, ...(confirms && { confirm: "1" }) });
-  window.location.assign(`/auth/oidc/start?${query}`);
+/** A sign-in at the identity provider, which leads back to a path of this installation. */
+type ProviderSignIn = {
+  returnTo: string;
+  /** Confirms the sign-in of the session. */
+  confirms?: true;
+  /** The person chooses among the accounts of the provider. */
+  choosesAccount?: true;
+};
+
+export function goToProvider(signIn: ProviderSignIn): void {
+  window.location.assign(addressOf(signIn));
+}
+
+function addressOf({ returnTo, confirms, choosesAccount }: ProviderSignIn): string {
+  const query = new URLSearchParams({
+    return_to: returnTo,
+    ...(confirms && { confirm: "1" }),
+    ...(choosesAccount && { prompt: "select_account" }),
+  });
+  return `/auth/oidc/start?${query}`;
 }

@@ -5,7 +5,7 @@ import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { authenticate, goToProvider, type Methods, post, readMethods } from "./auth-requests.ts";
 import { enter } from "./receive-person.ts";
-import { pathIn, problemIn } from "./sign-in-problem.ts";
+import { isAccountProblem, pathIn, problemIn } from "./sign-in-problem.ts";
 
 type WaysProps = { methods: Methods | undefined; link: string | undefined };
 
@@ -35,14 +35,39 @@ export function WaysToSignIn({ methods, link }: WaysProps) {
     <>
       {problem !== undefined && error === undefined && <Warning>{problem}</Warning>}
       {error !== undefined && <ErrorPanel error={error} />}
-      {methods?.oidc === true && (
-        <Button variant="primary" onPress={() => goToProvider({ returnTo: pageToOpen() })}>
-          Sign in with your organization
-        </Button>
-      )}
+      {methods?.oidc === true && <ProviderButtons returnTo={pageToOpen} />}
       {methods?.passkey === true && (
         <Button isPending={isPending} onPress={() => void run(() => authenticate("sign_in"))}>
           Sign in with a passkey
+        </Button>
+      )}
+    </>
+  );
+}
+
+type ProviderProps = {
+  /** Returns the path to return to. Called when the person leaves. */
+  returnTo: () => string;
+  isDisabled?: boolean;
+};
+
+/** Lead to the identity provider. It would sign in the same account again, unless the person asks for another one. */
+export function ProviderButtons({ returnTo, isDisabled = false }: ProviderProps) {
+  return (
+    <>
+      <Button
+        variant="primary"
+        isDisabled={isDisabled}
+        onPress={() => goToProvider({ returnTo: returnTo() })}
+      >
+        Sign in with your organization
+      </Button>
+      {isAccountProblem(window.location.search) && (
+        <Button
+          isDisabled={isDisabled}
+          onPress={() => goToProvider({ returnTo: returnTo(), choosesAccount: true })}
+        >
+          Use another account
         </Button>
       )}
     </>

@@ -71,13 +71,15 @@ export function registerOidcRoutes(app: App, options: OidcRoutesOptions): void {
 
 async function start(options: OidcRoutesOptions, request: FastifyRequest, reply: FastifyReply) {
   const { sql, publicUrl, provider, findSession, now } = options;
-  const { return_to: path, confirm } = request.query as Record<string, unknown>;
+  const { return_to: path, confirm, prompt } = request.query as Record<string, unknown>;
   const returnTo = returnUrl(path, publicUrl).href;
   const session = confirm === "1" ? await findSession(request) : undefined;
   if (confirm === "1" && session === undefined)
     return redirectToProblem(options, { request, reply, returnTo }, { refused: "expired" });
   const attempt = newAttempt(now(), { returnTo, sessionId: session?.id ?? null });
-  const url = await provider.authorizationUrl(attempt);
+  const url = await provider.authorizationUrl(attempt, {
+    choosesAccount: prompt === "select_account",
+  });
   if (!(url instanceof URL)) return redirectToProblem(options, { request, reply, returnTo }, url);
   const secret = readBrowserSecret(request.headers.cookie, publicUrl) ?? newCode();
   await storeAttempt(sql, attempt, secret);

@@ -15,8 +15,11 @@ import type { OidcSettings } from "./settings.ts";
  * provider are values; their details contain codes only, because messages and causes may contain tokens and claims.
  */
 export type Provider = {
-  /** Returns the URL of the authorization request. */
-  authorizationUrl(attempt: Attempt): Promise<URL | ProviderFailure>;
+  /** Returns the URL of the authorization request. `choosesAccount`: the person chooses among the provider's accounts. */
+  authorizationUrl(
+    attempt: Attempt,
+    options: { choosesAccount: boolean },
+  ): Promise<URL | ProviderFailure>;
   /** Exchanges the code in a callback for the account's claims. `parameters` is the query of the callback. */
   exchange(parameters: URLSearchParams, attempt: Attempt): Promise<SignedIn | ProviderFailure>;
   /** Returns the URL of the provider's logout page; undefined if the provider has none. */
@@ -74,7 +77,7 @@ export function createProvider(
   const discoverNow = () => metadataOf(checkedWithinMs);
 
   return {
-    authorizationUrl: (attempt) =>
+    authorizationUrl: (attempt, { choosesAccount }) =>
       withinDeadline(async () => {
         const { metadata } = await discoverNow();
         return client.buildAuthorizationUrl(configure(metadata, settings), {
@@ -84,6 +87,7 @@ export function createProvider(
           nonce: attempt.nonce,
           code_challenge: await client.calculatePKCECodeChallenge(attempt.codeVerifier),
           code_challenge_method: "S256",
+          ...(choosesAccount && { prompt: accountPrompt(metadata) }),
           ...(attempt.isConfirmation && { prompt: "login", max_age: "0" }),
         });
       }),
@@ -121,6 +125,12 @@ export function createProvider(
         return verified ?? invalidResponse;
       }),
   };
+}
+
+/** A provider without a choice among accounts shows its login, at which the person can enter another one. */
+function accountPrompt({ prompt_values_supported: known }: client.ServerMetadata): string {
+  const choice = "select_account";
+  return !Array.isArray(known) || known.includes(choice) ? choice : "login";
 }
 
 const invalidResponse: ProviderFailure = { refused: "invalid_response" };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { connectAsSuperuser } from "@halyard/testing";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Claims, clientId, givenIssuer } from "./given-issuer.ts";
-import { type Browser, openSignIn, seedOrganization } from "./sign-in-fixture.ts";
+import { type Browser, createBrowser, openSignIn, seedOrganization } from "./sign-in-fixture.ts";
 
 /**
  * Tests the client by section of RFC 9700 (best current practice for OAuth 2.0 security) and of the OpenID Connect Basic
@@ -213,6 +213,20 @@ describe("Basic 2.1.1.1 and 2.4 (Core 3.1.2.1 and 5.4): the request", () => {
     const { location } = await browser.begin("?confirm=1");
     expect(location.searchParams.get("prompt")).toBe("login");
     expect(location.searchParams.get("max_age")).toBe("0");
+  });
+
+  it.each([
+    ["a choice among accounts", "select_account", undefined, "select_account"],
+    ["it from a provider that lists it", "select_account", ["select_account"], "select_account"],
+    ["a login from a provider that lists others", "select_account", ["none", "login"], "login"],
+    ["no other prompt of a link", "none", undefined, null],
+  ])("requests %s", async (_, prompt, supported, requested) => {
+    issuer.state.metadata = { prompt_values_supported: supported };
+    const { url, close } = await openSignIn(issuer.url);
+    const { location } = await createBrowser(url).begin(`?prompt=${prompt}`);
+    expect(location.searchParams.get("prompt")).toBe(requested);
+    issuer.state.metadata = {};
+    await close();
   });
 });
 
