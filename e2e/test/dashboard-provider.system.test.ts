@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
+import { draftPercentage, endSoon, percentageIn } from "../src/dashboard/ending-session.ts";
 import { issueKey, rejectFirst } from "../src/dashboard/old-sign-in.ts";
 import { type PeopleSystem, startPeopleSystem } from "../src/dashboard/people-system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
@@ -74,6 +75,28 @@ describeInChromium("given an identity provider, and SIGN_IN_BY_KEY=off", () => {
     await page.getByRole("button", { name: "Sign in with your organization" }).click();
     await page.getByRole("button", { name: "Delete flag" }).waitFor();
     expect(new URL(page.url()).pathname).toBe("/flags/new-checkout/settings");
+    await page.close();
+  });
+
+  it("signs in again in another tab before the session ends, and keeps a draft", async () => {
+    const page = await newPage("ada");
+    await page.goto(system.publicUrl);
+    await page.getByRole("button", { name: "Sign in with your organization" }).click();
+    await page.getByText("New checkout").waitFor();
+    await endSoon(page);
+    await page.goto(`${system.publicUrl}/flags/new-checkout`);
+    await draftPercentage(page, "40");
+    const warning = page.getByText("Your sign-in ends at");
+    await warning.waitFor();
+    const [opened] = await Promise.all([
+      browser.context.waitForEvent("page"),
+      page.getByRole("button", { name: "Sign in again" }).press("Enter"),
+    ]);
+    await opened.getByRole("heading", { name: "You", exact: true }).waitFor();
+    await opened.close();
+    await page.evaluate(() => window.dispatchEvent(new Event("focus")));
+    await warning.waitFor({ state: "detached" });
+    expect(await percentageIn(page).inputValue()).toBe("40");
     await page.close();
   });
 

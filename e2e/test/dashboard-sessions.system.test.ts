@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
+import { draftPercentage, endSoon, percentageIn } from "../src/dashboard/ending-session.ts";
 import { issueKey, rejectFirst } from "../src/dashboard/old-sign-in.ts";
 import { type PeopleSystem, startPeopleSystem } from "../src/dashboard/people-system.ts";
 import { addAuthenticator } from "../src/dashboard/virtual-authenticator.ts";
@@ -189,6 +190,23 @@ describeInChromium("given people with sessions in the dashboard", () => {
     await page.getByText("Your sign-in is older than 30 minutes.").waitFor();
     expect(await page.getByLabel("Name").inputValue()).toBe("Laptop");
     expect(keys).toHaveLength(1);
+    await page.close();
+  });
+
+  it("warns in the last ten minutes, and signs in again on the page with a draft", async () => {
+    const { page } = await acceptInvitation("ends@example.com");
+    await endSoon(page);
+    await page.goto(`${publicUrl}/flags/new-checkout`);
+    await draftPercentage(page, "40");
+    const warning = page.getByText("Your sign-in ends at");
+    await warning.waitFor();
+    await expectNoSeriousViolations(page);
+    await page.getByRole("button", { name: "Sign in again" }).press("Enter");
+    await warning.waitFor({ state: "detached" });
+    expect(await percentageIn(page).inputValue()).toBe("40");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^new-checkout is saved in/).waitFor();
     await page.close();
   });
 

@@ -80,10 +80,10 @@ const overlaps = [
 export const overlapsFor = (isInUse: boolean) =>
   overlaps.filter(({ seconds }) => !isInUse || seconds > 0);
 
-/** Time before the end of a key from which the pages warn. It is enough to finish and save an edit. */
+/** Time before the end of a key or a session from which the pages warn. It is enough to finish and save an edit. */
 export const warnBeforeMs = 10 * 60_000;
 
-/** Returns whether a key ends soon. A key that has ended is rejected by the API, and needs no warning. */
+/** Returns whether a key or a session ends soon. The API rejects one that has ended, which needs no warning. */
 export function endsSoon(expiresAt: string | null, now: number): boolean {
   const left = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - now;
   return left > 0 && left <= warnBeforeMs;

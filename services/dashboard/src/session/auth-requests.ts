@@ -75,6 +75,11 @@ export function goToProvider(signIn: ProviderSignIn): void {
   window.location.assign(addressOf(signIn));
 }
 
+/** Signs in at the identity provider in a new tab, which then shows a path of this installation. */
+export function openProvider(returnTo: string): void {
+  window.open(addressOf({ returnTo }), "_blank", "noopener");
+}
+
 function addressOf({ returnTo, confirms, choosesAccount }: ProviderSignIn): string {
   const query = new URLSearchParams({
     return_to: returnTo,

@@ -78,6 +78,7 @@ export async function openPerson(
         project: project.role,
         environments: new Map(project.environments.map(({ id, role }) => [id, role])),
       },
+      signIn: { by: signedIn.signed_in_by, endsAt: signedIn.expires_at },
     },
   };
 }

@@ -16,10 +16,10 @@ const attempts = 20;
 const pauseMs = 100;
 
 /**
- * Opens a page as the person who has just signed in, or joined an organization. Every process learns of both within a
- * second, so this waits until the server says so.
+ * Waits until the server knows that the person has just signed in, or joined an organization: every process learns of
+ * both within a second. Returns the session; undefined without one, or if the server cannot be reached.
  */
-export async function enter(path: string, joinedId?: string): Promise<void> {
+export async function awaitSignedIn(joinedId?: string): Promise<SignedIn | undefined> {
   let signedIn = await readSignedIn();
   const isKnown = () =>
     signedIn !== undefined &&
@@ -28,6 +28,12 @@ export async function enter(path: string, joinedId?: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
     signedIn = await readSignedIn();
   }
+  return signedIn;
+}
+
+/** Opens a page as the person who has just signed in, or joined an organization. */
+export async function enter(path: string, joinedId?: string): Promise<void> {
+  const signedIn = await awaitSignedIn(joinedId);
   if (signedIn !== undefined) {
     const stored = { ...readKeys(sessionStorage), current: undefined };
     writeKeys(sessionStorage, withProjectsOf(signedIn, stored, joinedId));

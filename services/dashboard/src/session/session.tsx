@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, type ReactNode, use, useCallback, useEffect, useState } from "react";
 import { type Api, createApi, unwrap } from "../api/client.ts";
 import { isTemporary, isUnconfirmed } from "../api/problem.ts";
-import type { ServerKeyIdentity } from "../api/schema.d.ts";
+import type { ServerKeyIdentity, SignInMethod } from "../api/schema.d.ts";
 import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { confirmSignIn } from "./confirmation.ts";
 import { sendKeys } from "./hand-over.ts";
@@ -43,6 +43,8 @@ export type Me = Pick<ServerKeyIdentity, "environments"> & {
     project: Role | null;
     environments: ReadonlyMap<string, Role | null>;
   };
+  /** Absent for a key. */
+  signIn?: { by: SignInMethod; endsAt: string };
 };
 
 type OperatorSession = { kind: "operator"; token: string; api: Api };
@@ -74,7 +76,7 @@ type Sessions = {
    * the end.
    */
   reject(token: string): void;
-  /** Reads the roles of the person again, because the server has rejected a request. */
+  /** Reads the session of the person again: the server has rejected a request, or the person has signed in again. */
   readRolesAgain(): void;
 };
 

@@ -3,8 +3,9 @@ import { isPerson, readRoles, tokensOf } from "./person.ts";
 import type { KeySession, Tab } from "./session.tsx";
 
 /**
- * Reads the roles of the signed-in person again when the window gets the focus, and when the server rejects a request
- * because of a missing role, which `rejections` counts. New projects appear, and those without a role go.
+ * Reads the roles of the signed-in person and the end of the session again when the window gets the focus, and when the
+ * server rejects a request because of a missing role, which `rejections` counts. New projects appear, and those without a
+ * role go.
  */
 export function useFreshRoles(tab: Tab, rejections: number): void {
   const isOfPerson = tab.stored.tokens.some(isPerson);
@@ -34,7 +35,7 @@ async function readAgain(
   if (first === undefined) return;
   const signedIn = await readRoles();
   if (signedIn === "ended") return reject(first);
-  const answered = JSON.stringify(signedIn?.organizations);
+  const answered = JSON.stringify([signedIn?.organizations, signedIn?.expires_at]);
   if (signedIn === undefined || answered === last.current) return;
   const tokens = tokensOf(signedIn);
   for (const token of before.filter((each) => !tokens.includes(each)))

@@ -14,6 +14,7 @@ import {
   Webhook,
 } from "lucide-react";
 import { useState } from "react";
+import { SignInExpiry } from "../account/sign-in-expiry.tsx";
 import { usePendingCount } from "../change-requests/request-queries.ts";
 import { countText } from "../change-requests/request-status.ts";
 import { KeyExpiry } from "../keys/key-expiry.tsx";
@@ -83,6 +84,7 @@ export function KeyLayout() {
               <>
                 <LostConnection />
                 <KeyExpiry />
+                <SignInExpiry />
               </>
             }
             bottom={
