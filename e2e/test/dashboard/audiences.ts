@@ -171,6 +171,15 @@ export function describeAudiences(given: () => DashboardSystem): void {
     await history.getByText("Alternative 1: plan is pro").first().waitFor();
   });
 
+  it("is marked as changed in the history of a flag whose state refers to it", async () => {
+    const history = await openDashboard(given, tenant, "/flags/new-editor/history");
+    const current = history.getByRole("listitem").filter({ hasText: "Current state" });
+    await current.getByText(/^The audience beta-testers has changed since: /).waitFor();
+    expect(await history.getByText(/has changed since/).count()).toBe(1);
+    await expectNoSeriousViolations(history);
+    await history.close();
+  });
+
   it("keeps two people's edits of different parts, and asks about the same one", async () => {
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("Mine");
     await api("audiences/beta-testers", "PATCH", { description: "Theirs" });
@@ -235,6 +244,11 @@ export function describeAudiences(given: () => DashboardSystem): void {
     await eventually(async () => (await api("audiences")).audiences.length === 0);
     await page.goto(`${given().gateway.url}/history`);
     await page.getByText("deleted the audience").first().waitFor();
+  });
+
+  it("is marked as deleted in the history of the flag", async () => {
+    await page.goto(`${given().gateway.url}/flags/new-editor/history`);
+    await page.getByText("The audience beta-testers no longer exists.").waitFor();
   });
 
   it("writes no error to the console", () => {

@@ -178,6 +178,22 @@ export function describeSchedules(given: () => DashboardSystem): void {
     );
   });
 
+  it("of a flag with values say what it serves while it is on and while it is off", async () => {
+    const created = await must(api("flags"), {
+      ...{ method: "POST", key: tenant.serverKey },
+      body: {
+        ...{ key: "color", name: "Color", value_type: "string", off_variation: "grey" },
+        variations: ["blue", "red", "grey"].map((key) => ({ key, value: key })),
+        serve: { split: ["blue", "red"].map((variation) => ({ variation, weight: 50 })) },
+      },
+    });
+    flags.set("color", created.id);
+    await schedule("color", { enable_at: "2099-01-01T08:00:00Z" });
+    await open("color");
+    await page.getByText("On: blue 50 %, red 50 %. Off: everybody gets grey.").waitFor();
+    await page.goto(`${given().gateway.url}/schedules`);
+  });
+
   it("show how late a change was as soon as it is applied", async () => {
     await schedule("checkout", { enable_at: new Date(Date.now() + soonMs).toISOString() });
     const done = page.getByRole("region", { name: "Recently done" });
