@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { excludingFlags, needsWithout } from "../../../libs/evaluation/test/excluding-flags.ts";
 import { parseRules, parseRulesEvent } from "../src/rules/parse-rules.ts";
 import { RuleSet } from "../src/rules/rule-set.ts";
 import { environmentId } from "./support/fake-edge.ts";
@@ -101,6 +102,12 @@ describe("parsing a rule set", () => {
     const { flags, unsupported } = fullOf({ good: on, unknown });
     expect([...flags.keys()]).toEqual(["good"]);
     expect([...unsupported.keys()]).toEqual(["unknown"]);
+  });
+
+  test.each(excludingFlags)("sets a flag aside that would include a user by $part", (excluding) => {
+    const withheld = { ...excluding.flag, version: 1, needs: needsWithout(excluding) };
+    const ruleSet = ruleSetOf({ good: on, withheld });
+    expect([...ruleSet.flags.keys()]).toEqual(["good"]);
   });
 
   test.each<[string, object]>([

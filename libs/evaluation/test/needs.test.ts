@@ -9,9 +9,9 @@ import {
   knownNeeds,
   needsOf,
   needsOfAudience,
-  type ResolvedState,
   type State,
 } from "../src/index.ts";
+import { audiences, excludingFlags, lacking, needsWithout, references } from "./excluding-flags.ts";
 
 const state: State = { enabled: true, rollout_percentage: 50, targeting_rules: [] };
 const condition = { attribute: "plan", operator: "equals", value: "pro" } as const;
@@ -108,65 +108,22 @@ describe("the features that a flag needs", () => {
 });
 
 describe("given an evaluator that lacks a word of needs", () => {
-  const flag: ResolvedState = { ...state, key: "new-checkout", rollout_percentage: 100 };
-  const excluding = (match_case: boolean) => [
-    { conditions: [{ ...condition, operator: "not_equals", match_case } as const], value: false },
-    { conditions: [] },
-  ];
-  const halves = [
-    { variation: "red", weight: 50, ranges: [[0, 5_000]] },
-    { variation: "blue", weight: 50, ranges: [[5_000, 10_000]] },
-  ] as const;
-  const typed = {
-    value_type: "string",
-    variations: [{ key: "red" }, { key: "blue" }],
-    off_variation: null,
-  } as const;
+  it.each(excludingFlags)(
+    "$word withholds a flag that would include an excluded user by $part",
+    (excluding) => {
+      const { word, flag, user, ignored } = excluding;
+      const context = contextOf(user);
+      expect(compile(flag, references).evaluate(context).value).toBe(false);
+      expect(compile(ignored, references).evaluate(context).value).toBe(true);
+      const needs = needsOf(flag, (key) => audiences.get(key));
+      expect(needs).toContain(word);
+      expect(findUnknown({ ...flag, needs })).toBeUndefined();
+      expect(findUnknown({ ...flag, needs: needsWithout(excluding) })).toBe(lacking(word));
+    },
+  );
 
-  /** A flag, a user whom it excludes, and the flag as an evaluator reads it that ignores what it does not know. */
-  const table: [string, string, ResolvedState, object, ResolvedState][] = [
-    [
-      "buckets",
-      "the attribute of the buckets",
-      { ...flag, rollout_percentage: 50, bucket_by: "company" },
-      { id: "user-1" },
-      { ...flag, rollout_percentage: 50 },
-    ],
-    [
-      "buckets",
-      "the seed of the buckets",
-      { ...flag, rollout_percentage: 50, bucket_seed: "spring" },
-      { id: "user-1" },
-      { ...flag, rollout_percentage: 50 },
-    ],
-    [
-      "buckets",
-      "the decimals of a percentage",
-      { ...flag, rollout_percentage: 6.3 },
-      { id: "user-1" },
-      { ...flag, rollout_percentage: 7 },
-    ],
-    [
-      "match-case",
-      "the case of a rule that excludes users",
-      { ...flag, targeting_rules: excluding(true) },
-      { plan: "PRO" },
-      { ...flag, targeting_rules: excluding(false) },
-    ],
-    ["values", "the split", { ...flag, ...typed, serve: { split: halves } }, {}, flag],
-  ];
-
-  it.each(table)("%s withholds a flag that would include an excluded user by %s", (...row) => {
-    const [word, , given, user, ignoring] = row;
-    const context = contextOf(user);
-    expect(compile(given).evaluate(context).value).toBe(false);
-    expect(compile(ignoring).evaluate(context).value).toBe(true);
-    const needs: string[] = needsOf(given);
-    expect(findUnknown({ ...given, needs })).toBeUndefined();
-    // To an evaluator without the word, it is like any word that this one does not know.
-    const lacking = `unknown-${word}`;
-    const seen = needs.map((each) => (each === word ? lacking : each));
-    expect(findUnknown({ ...given, needs: seen })).toBe(lacking);
+  it("has such a flag for every word", () => {
+    expect([...new Set(excludingFlags.map(({ word }) => word))].sort()).toEqual(knownNeeds);
   });
 
   it.each(["cohorts", "secrets", "weights", "", "__proto__", "Values"])(
