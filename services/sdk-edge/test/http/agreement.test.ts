@@ -47,16 +47,19 @@ const users = fc.array(
   { minLength: 1, maxLength: 2 },
 );
 
-/** The values of a user, and whether each flag is on for the user. */
-type Expected = { values: Values; areOn: Values };
+/** The values of a user in both forms of responses and streams: in their types, and as booleans. */
+type Expected = Record<Form, Values>;
+
+const forms = ["values", "flags"] as const;
+type Form = (typeof forms)[number];
 
 function expectedOf(forest: Forest, user: Attributes): Expected {
   const project = projectOf(forest);
-  const expected: Expected = { values: {}, areOn: {} };
+  const expected: Expected = { values: {}, flags: {} };
   for (const flag of forest.flags.filter((each) => isFoundByReference(each, project))) {
     const isOn = evaluateByReference(flag, user, project).value;
     const isTyped = flag.variations !== undefined;
-    expected.areOn[flag.key] = isOn;
+    expected.flags[flag.key] = isOn;
     expected.values[flag.key] = isTyped ? variationByReference(flag, user, project) : isOn;
   }
   return expected;
@@ -114,19 +117,47 @@ async function ofrepFor(key: string, user: Attributes): Promise<Values> {
   );
 }
 
-/** Returns the values after all events of a stream. */
-function valuesAfter({ events }: EventStream): Values {
-  let values: Values = {};
-  for (const { data } of events) {
-    const { values: sent, removed = [] } = data as {
-      values?: Record<string, Value>;
-      removed?: string[];
-    };
-    if (sent === undefined) continue;
-    values = { ...values, ...valuesIn(sent) };
-    for (const key of removed) delete values[key];
+/** An event of a stream: the values that it contains, and the keys of removed flags. */
+type Sent = { values: Values; removed: readonly string[] };
+
+/** Returns the events of a stream so far, without its heartbeats. */
+function eventsOf({ events }: EventStream, form: Form): Sent[] {
+  return events
+    .filter(({ event }) => event === form)
+    .map(({ data }) => {
+      const { removed = [], ...sent } = data as { removed?: string[] } & Record<Form, never>;
+      const values = form === "values" ? valuesIn(sent.values) : sent.flags;
+      return { values, removed: removed.toSorted() };
+    });
+}
+
+/** Returns the event after a change: the values that differ. There is none if all values are the same. */
+function eventsBetween(before: Values, after: Values): Sent[] {
+  const differing = Object.entries(after).filter(([key, value]) => before[key] !== value);
+  const removed = Object.keys(before).filter((key) => !(key in after));
+  if (differing.length + removed.length === 0) return [];
+  return [{ values: Object.fromEntries(differing), removed: removed.toSorted() }];
+}
+
+/**
+ * Compares all events of the streams so far with the states of the environment, the newest last. Returns the number of
+ * values in the newest one.
+ */
+async function compareEvents(
+  streams: Record<Form, EventStream>,
+  states: readonly Expected[],
+): Promise<number> {
+  for (const form of forms) {
+    const expected = states.flatMap(({ [form]: values }, index): Sent[] => {
+      const before = states[index - 1]?.[form];
+      return before === undefined ? [{ values, removed: [] }] : eventsBetween(before, values);
+    });
+    const events = await eventually(() => eventsOf(streams[form], form), {
+      until: ({ length }) => length >= expected.length,
+    });
+    expect(events).toEqual(expected);
   }
-  return values;
+  return Object.keys(states.at(-1)?.values ?? {}).length;
 }
 
 const valuesInSdk = (client: Client, user: Attributes): Values =>
@@ -134,23 +165,22 @@ const valuesInSdk = (client: Client, user: Attributes): Values =>
 
 const isSame = (expected: unknown) => (values: unknown) => isDeepStrictEqual(values, expected);
 
-/** Compares all ways to read flags. Returns the number of compared values. */
+/** Compares all ways to read flags but streams. Returns the number of compared values. */
 async function compare(
   expected: readonly Expected[],
   several: readonly Attributes[],
-  given: { key: string; stream: EventStream; client: Client },
+  given: { key: string; client: Client },
 ): Promise<number> {
   let compared = 0;
   for (const [index, user] of several.entries()) {
-    const { values, areOn } = expected[index] as Expected;
+    const { values, flags } = expected[index] as Expected;
     expect(await valuesFor(given.key, user)).toEqual(values);
     expect(await ofrepFor(given.key, user)).toEqual(values);
-    expect(await flagsFor(given.key, user)).toEqual(areOn);
+    expect(await flagsFor(given.key, user)).toEqual(flags);
     await eventually(() => valuesInSdk(given.client, user), { until: isSame(values) });
     compared += 4 * Object.keys(values).length;
   }
-  await eventually(() => valuesAfter(given.stream), { until: isSame(expected[0]?.values) });
-  return compared + Object.keys(expected[0]?.values ?? {}).length;
+  return compared;
 }
 
 const noMembers = { audience: { match: [] }, chunks: [], reference: { match: [] } };
@@ -162,6 +192,17 @@ const completed = (forest: Forest, { audiences }: Forest): Forest => ({
 });
 
 let environments = 0;
+
+/** Opens a stream of each form. */
+async function openStreams(key: string, user: Attributes): Promise<Record<Form, EventStream>> {
+  const headers = { authorization: `Bearer ${key}`, ...headerOf(user) };
+  const [values, flags] = await Promise.all(
+    ["?values=true", ""].map((query) =>
+      openEventStream(`${edge.url}/api/v1/sdk/stream${query}`, headers),
+    ),
+  );
+  return { values, flags } as Record<Form, EventStream>;
+}
 
 /** Serves a forest in a new environment, and then another one in its place. */
 async function compareInTurn(
@@ -179,28 +220,32 @@ async function compareInTurn(
   const [before, after] = [entriesOf(first, place, 1), entriesOf(second, place, 2)];
   await edge.feed(entry, ...before.flags, ...before.others);
   const client = createClient({ baseUrl: edge.url, serverKey: key });
-  const headers = { authorization: `Bearer ${key}`, ...headerOf(several[0] as Attributes) };
-  const stream = await openEventStream(`${edge.url}/api/v1/sdk/stream?values=true`, headers);
+  const streams = await openStreams(key, several[0] as Attributes);
   try {
     await client.ready();
-    const expectedOfAll = (forest: Forest) => several.map((user) => expectedOf(forest, user));
-    const given = { key, stream, client };
-    const compared = await compare(expectedOfAll(first), several, given);
+    const [earlier, newer] = [first, second].map((forest) =>
+      several.map((user) => expectedOf(forest, user)),
+    ) as [Expected[], Expected[]];
+    const given = { key, client };
+    let compared = await compare(earlier, several, given);
+    const states = earlier.slice(0, 1);
+    compared += await compareEvents(streams, states);
     const gone = before.flags.slice(after.flags.length).map(({ address }): SnapshotEntry => {
       const { flagId } = address as Extract<typeof address, { kind: "flag" }>;
       return deletedFlag(2, flagId, scope.environment_id);
     });
     await edge.feed(...after.others, ...after.flags, ...gone);
-    return compared + (await compare(expectedOfAll(second), several, given));
+    compared += await compare(newer, several, given);
+    return compared + (await compareEvents(streams, [...states, ...newer.slice(0, 1)]));
   } finally {
-    stream.close();
+    for (const stream of Object.values(streams)) stream.close();
     await client.close();
   }
 }
 
 describe("given any flags that require each other and refer to audiences", () => {
   it(
-    "returns the same values in every way",
+    "returns the same values in every way, and streams exactly those that change",
     async () => {
       let compared = 0;
       await fc.assert(
