@@ -12,11 +12,18 @@ import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 const run = promisify(execFile);
 const installsMs = 120_000;
 
+/** Sent as a number. `JSON.stringify` writes -0 as 0. */
+const minusZero = "-0";
 const banner = { title: "Sale", colors: ["red", "white"], rate: 0.5 };
 const flags = [
   { key: "color", value_type: "string", values: ["#0055ff", "#cc0000"] },
   { key: "timeout", value_type: "number", values: [0.5, 10] },
   { key: "count", value_type: "number", values: [1, 2] },
+  { key: "tenth", value_type: "number", values: [0.1] },
+  { key: "tiny", value_type: "number", values: [1e-21] },
+  { key: "smallest", value_type: "number", values: [5e-324] },
+  { key: "largest", value_type: "number", values: [2 ** 53 - 1] },
+  { key: "zero", value_type: "number", values: [minusZero] },
   { key: "banner", value_type: "object", values: [{}, banner] },
   { key: "off", value_type: "string", values: ["#0055ff", "#cc0000"], enabled: false },
   { key: "unset", value_type: "string", values: ["a"], enabled: false },
@@ -43,6 +50,11 @@ found = {
     "color": client.get_string_details("color", "none", user),
     "timeout": client.get_float_details("timeout", 1.5, user),
     "count": client.get_integer_details("count", 7, user),
+    "tenth": client.get_float_details("tenth", 7.5, user),
+    "tiny": client.get_float_details("tiny", 7.5, user),
+    "smallest": client.get_float_details("smallest", 7.5, user),
+    "largest": client.get_integer_details("largest", 7, user),
+    "zero": client.get_integer_details("zero", 7, user),
     "banner": client.get_object_details("banner", {}, user),
     "unset": client.get_string_details("unset", "none", user),
     "integer read as a float": client.get_float_details("count", 7.5, user),
@@ -66,7 +78,11 @@ export function describePythonProvider(given: () => ClientSystem): void {
     beforeAll(async () => {
       const url = `${given().gateway.url}/api/v1/flags`;
       tenant = await createTenant(given().gateway.url, { name: "Python" });
-      for (const body of flags) await must(url, { method: "POST", key: tenant.serverKey, body });
+      const headers = { "content-type": "application/json" };
+      for (const flag of flags) {
+        const text = JSON.stringify(flag).replace(`"${minusZero}"`, minusZero);
+        await must(url, { method: "POST", key: tenant.serverKey, headers, text });
+      }
       await run("python3", ["-m", "venv", directory]);
       const install = ["install", "--quiet", "--requirement", requirements];
       await run(join(directory, "bin/pip"), install);
@@ -80,6 +96,11 @@ export function describePythonProvider(given: () => ClientSystem): void {
         color: { value: "#cc0000", variant: "v1" },
         timeout: { value: 10, variant: "v1" },
         count: { value: 2, variant: "v1" },
+        tenth: { value: 0.1, errorCode: null },
+        tiny: { value: 1e-21, errorCode: null },
+        smallest: { value: 5e-324, errorCode: null },
+        largest: { value: 2 ** 53 - 1, errorCode: null },
+        zero: { value: 0, errorCode: null },
         banner: { value: banner, variant: "v1" },
         unset: { value: "none", variant: "", errorCode: null },
         "integer read as a float": { value: 7.5, errorCode: "TYPE_MISMATCH" },

@@ -1,3 +1,4 @@
+import { bucketOf, compile, contextOf } from "@halyard/evaluation";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { flagsOf } from "../flag-fixture.ts";
 import { openManagement, seedProject } from "../management-fixture.ts";
@@ -7,13 +8,18 @@ import { openManagement, seedProject } from "../management-fixture.ts";
 const management = await openManagement();
 afterAll(() => management.close());
 const project = await seedProject(management);
-const { createFlag, patch, historyOf } = flagsOf(management, project);
+const { createFlag, patch, historyOf, flagEntriesOf, freshKey } = flagsOf(management, project);
 const pathOf = ({ id }: { id: string }) => `/api/v1/flags/${id}`;
 
 const explain = async (flag: { id: string }, body: object) => {
   const path = `${pathOf(flag)}/environments/${project.environmentId}/explain`;
   return (await management.call(path, { method: "POST", key: project.serverKey, body })).body;
 };
+
+/** Returns the first of many users for whom this holds. */
+function userWhere(holds: (user: string) => boolean): string {
+  for (let number = 0; ; number += 1) if (holds(`user-${number}`)) return `user-${number}`;
+}
 
 describe("the members of a state about buckets", () => {
   it("are absent until they are set, and again when they are null", async () => {
@@ -38,6 +44,33 @@ describe("the members of a state about buckets", () => {
     const rules = [{ conditions: [], rollout_percentage }];
     const flag = await createFlag({ rollout_percentage, targeting_rules: rules });
     expect(flag).toMatchObject({ rollout_percentage, targeting_rules: rules });
+  });
+
+  it("keep 12.10 percent from the request to the evaluator", async () => {
+    const flagKey = freshKey();
+    const rule = '{"id":"all","conditions":[],"rollout_percentage":12.10}';
+    const created = await management.call("/api/v1/flags", {
+      ...{ method: "POST", key: project.serverKey },
+      headers: { "content-type": "application/json" },
+      text: `{"key":"${flagKey}","name":"A","enabled":true,"rollout_percentage":12.10,"targeting_rules":[${rule}]}`,
+    });
+    const state = {
+      rollout_percentage: 12.1,
+      targeting_rules: [{ id: "all", conditions: [], rollout_percentage: 12.1 }],
+    };
+    const { id } = created.body;
+    const read = await management.call(pathOf({ id }), { key: project.serverKey });
+    const [inHistory] = await historyOf(id);
+    const [entry] = await flagEntriesOf(id);
+    for (const held of [created.body, read.body, inHistory, entry])
+      expect(held).toMatchObject(state);
+    const users = [1_209, 1_210].map((bucket) =>
+      userWhere((user) => bucketOf(flagKey, user) === bucket),
+    );
+    for (const flag of [entry, { ...entry, targeting_rules: [] }])
+      expect(users.map((user) => compile(flag).evaluate(contextOf({ id: user })).value)).toEqual([
+        ...[true, false],
+      ]);
   });
 
   it.each([

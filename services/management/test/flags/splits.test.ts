@@ -1,4 +1,4 @@
-import { splitBucketOf } from "@halyard/evaluation";
+import { compile, contextOf, splitBucketOf } from "@halyard/evaluation";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { expectWholeHistory, flagsOf } from "../flag-fixture.ts";
 import { openManagement, seedProject } from "../management-fixture.ts";
@@ -86,10 +86,19 @@ describe("a split", () => {
     expect(body.serve).toEqual({ variation: "a" });
   });
 
-  it("is in the event, the history and the snapshot", async () => {
-    const flag = await createTyped();
-    const { body } = await serving(flag.id, splitOf({ a: 50, b: 50 }));
+  it("is in the event, the history and the snapshot, with the decimals of its weights", async () => {
+    const flag = await createTyped({ enabled: true });
+    const { body } = await management.call(`/api/v1/flags/${flag.id}`, {
+      ...{ method: "PATCH", key, headers: { "content-type": "application/json" } },
+      text: '{"serve":{"split":[{"variation":"a","weight":12.10},{"variation":"b","weight":87.90}]}}',
+    });
     const { serve } = body;
+    expect(serve).toEqual({
+      split: [
+        { variation: "a", weight: 12.1, ranges: [[0, 1_210]] },
+        { variation: "b", weight: 87.9, ranges: [[1_210, 10_000]] },
+      ],
+    });
     const [, event] = await flags.eventsOf(flag.id);
     expect(event).toMatchObject({
       event: "flag_state.updated",
@@ -97,7 +106,13 @@ describe("a split", () => {
       state_before: { serve: { variation: "a" } },
     });
     expect((await flags.historyOf(flag.id)).at(-1)).toMatchObject({ serve });
-    expect((await flags.flagEntriesOf(flag.id)).at(-1)).toMatchObject({ serve, version: 2 });
+    const entry = (await flags.flagEntriesOf(flag.id)).at(-1);
+    expect(entry).toMatchObject({ serve, version: 2 });
+    const users = Array.from({ length: 1_000 }, (_, index) => `user-${index}`);
+    const { variationOf } = compile(entry);
+    expect(users.map((id) => variationOf?.(contextOf({ id })))).toEqual(
+      users.map((id) => (splitBucketOf(flag.key, id) < 1_210 ? 0 : 1)),
+    );
     await expectWholeHistory(management.sql);
   });
 
