@@ -1,5 +1,5 @@
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
-import type { EnvironmentView } from "./environment-view.ts";
+import type { EnvironmentView, TypedFlag } from "./environment-view.ts";
 import type { FlagKeys } from "./flag-keys.ts";
 import { createFlagTags, type FlagTags } from "./flag-tags.ts";
 import type { FlagValues } from "./flag-values.ts";
@@ -99,17 +99,30 @@ function tagsOf(keys: FlagKeys): FlagTags {
   return tagOf;
 }
 
-/** Writers by view, because typed flags have different texts. Views without typed flags share one for the same keys. */
-const writers = new WeakMap<FlagKeys | EnvironmentView, TypedBodies>();
+/** The newest writer for some keys, with the typed flags whose texts it has. */
+type PreparedWriter = { typed: readonly TypedFlag[]; write: TypedBodies };
+const writers = new WeakMap<FlagKeys, PreparedWriter>();
 
-function writerOf(view: EnvironmentView): TypedBodies {
-  const owner = view.typed.length === 0 ? view.keys : view;
-  let writer = writers.get(owner);
-  if (writer === undefined) {
-    writer = createTypedBodies(view.keys, view.typed, template);
-    writers.set(owner, writer);
-  }
-  return writer;
+/**
+ * Returns the writer of a view. Views share it while their keys and typed flags are the same, so that a change of a
+ * boolean flag does not prepare the whole body again (`TypedBodies`).
+ */
+export function writerOf({ keys, typed }: EnvironmentView): TypedBodies {
+  const known = writers.get(keys);
+  if (known?.typed === typed) return known.write;
+  const write =
+    known !== undefined && areSame(known.typed, typed)
+      ? known.write
+      : createTypedBodies(keys, typed, template);
+  writers.set(keys, { typed, write });
+  return write;
+}
+
+/** Compares the typed flags of views with the same keys, whose positions therefore differ only with the flags. */
+function areSame(some: readonly TypedFlag[], others: readonly TypedFlag[]): boolean {
+  return (
+    some.length === others.length && some.every(({ flag }, index) => flag === others[index]?.flag)
+  );
 }
 
 const template = {
