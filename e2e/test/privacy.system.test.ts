@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { snapshotBucket } from "@halyard/contracts";
 import {
   type Collector,
   call,
@@ -50,6 +51,8 @@ const secretLength = 43;
 
 const marks = createMarks();
 const planted = createMarks();
+/** Entries of the list of an audience. */
+const members = createMarks();
 const plant = planted.next();
 const webhookSecret = createMarks().next();
 /** Credentials, which are searched for together with the marks. */
@@ -64,6 +67,7 @@ describe("given a system that logs everything, and requests with marked users", 
   let captured: CapturedTraffic;
   let tenant: Tenant;
   let flagId: string;
+  let fingerprintKey: string;
   const exits: (number | NodeJS.Signals)[] = [];
   const complaints: string[] = [];
   const answers: Source[] = [];
@@ -87,6 +91,7 @@ describe("given a system that logs everything, and requests with marked users", 
     system.endsWithSystem(captured.close);
     const sinceMs = Date.now();
     await prepare();
+    await listUsers();
     await askEverything();
     await explain();
     await schedule();
@@ -163,6 +168,39 @@ describe("given a system that logs everything, and requests with marked users", 
     await system.sql`select ${plant}::text::integer`.catch(() => undefined);
   }
 
+  /** Uploads, changes and reads the list of an audience that a flag uses, in valid and invalid ways. */
+  async function listUsers(): Promise<void> {
+    const path = "/api/v1/audiences/beta/list";
+    const post = (what: string, status: number, at: string, body: object) =>
+      manage(what, status, { method: "POST", path: at, body: JSON.stringify(body) });
+    const patch = (what: string, status: number, body: object) =>
+      manage(what, status, { method: "PATCH", path, body: JSON.stringify(body) });
+    const upload = (what: string, status: number, body: string) =>
+      ask(gateway.url, {
+        ...{ what, status },
+        asked: {
+          ...{ method: "PUT", path, body },
+          headers: { ...managementHeaders(), "content-type": "text/csv" },
+        },
+      });
+    const tooLong = members.next().repeat(20);
+    await post("an audience", 201, "/api/v1/audiences", { key: "beta", name: plant });
+    await upload("a list", 200, `${members.next()}\n${members.next()}\n`);
+    await upload("a list with a line that is too long", 400, `${members.next()}\n${tooLong}\n`);
+    await patch("changed entries", 200, { add: [members.next()], remove: [members.next()] });
+    await patch("entries that are too long", 400, { add: [tooLong] });
+    await patch("entries with more", 400, { add: [members.next()], more: members.next() });
+    await post("a look-up", 200, `${path}/lookup`, { member: members.next() });
+    await post("a look-up of a list", 400, `${path}/lookup`, { member: [members.next()] });
+    await post("a flag for the audience", 201, "/api/v1/flags", {
+      ...{ key: "for-beta", name: "For beta", enabled: true },
+      targeting_rules: [{ conditions: [{ audience: "beta" }] }],
+    });
+    const [row] = await system.sql`
+      select encode(key, 'hex') as key from fingerprint_keys where project_id = ${tenant.projectId}`;
+    fingerprintKey = row?.key;
+  }
+
   async function askEverything(): Promise<void> {
     const streams = await Promise.all(addresses().map(openStreams));
     for (const url of addresses()) {
@@ -191,14 +229,15 @@ describe("given a system that logs everything, and requests with marked users", 
 
   /** Sends a management request with user data, which such routes ignore, but a client may always send. */
   function manage(what: string, status: number, asked: Omit<RawRequest, "headers">) {
-    const headers = {
-      authorization: `Bearer ${tenant.serverKey}`,
-      "content-type": "application/json",
-      "x-request-id": plant,
-      "x-user-context": headerBytes(JSON.stringify(markedContext(marks))),
-    };
-    return ask(gateway.url, { what, status, asked: { ...asked, headers } });
+    return ask(gateway.url, { what, status, asked: { ...asked, headers: managementHeaders() } });
   }
+
+  const managementHeaders = () => ({
+    authorization: `Bearer ${tenant.serverKey}`,
+    "content-type": "application/json",
+    "x-request-id": plant,
+    "x-user-context": headerBytes(JSON.stringify(markedContext(marks))),
+  });
 
   /** Explains the flag for marked users. Only the gateway and management process these requests. */
   async function explain(): Promise<void> {
@@ -462,6 +501,47 @@ describe("given a system that logs everything, and requests with marked users", 
   it.each(known)("would have found them in %s", (place, text) => {
     expect(findTraces(sources.get(place) ?? [], needlesFor([text()]))).not.toEqual([]);
   });
+
+  it("has returned no entry of a list, and no key of the fingerprints of a project", () => {
+    expect(members.traces(answers)).toEqual([]);
+    expect(findTraces(answers, needlesOfKey())).toEqual([]);
+  });
+
+  const needlesOfKey = () => {
+    const bytes = Buffer.from(fingerprintKey, "hex");
+    return new Map([
+      ...needlesFor([fingerprintKey]),
+      [bytes.toString("latin1").toLowerCase(), "the key in bytes"],
+      [bytes.toString("base64").slice(0, -3).toLowerCase(), "the key in base64"],
+    ]);
+  };
+
+  it.each(known.filter(([place]) => place !== "the files of PostgreSQL"))(
+    "has left no entry of a list in %s outside of the table for them",
+    (place) => {
+      const searched = sources.get(place) ?? [];
+      const traces = searched.filter((source) => members.traces([source]).length > 0);
+      expect(traces.map(({ name }) => name)).toEqual(
+        place === "the tables of PostgreSQL" ? ["table management.audience_members"] : [],
+      );
+    },
+  );
+
+  /** The parts of each place that contain the key: the project's row, and the entries of audiences for edges and SDKs. */
+  const keyPlaces: Record<string, readonly string[]> = {
+    "the tables of PostgreSQL": ["table management.fingerprint_keys", "table management.outbox"],
+    "the streams of NATS": [`stream ${snapshotBucket.streamName}`],
+    "the traffic of NATS": ["messages $KV", "messages _INBOX"],
+  };
+
+  it.each(known.filter(([place]) => !place.startsWith("the files of")))(
+    "has left the key of the fingerprints in %s only where edges read it",
+    (place) => {
+      const searched = sources.get(place) ?? [];
+      const traces = searched.filter((source) => findTraces([source], needlesOfKey()).length > 0);
+      expect(traces.map(({ name }) => name).toSorted()).toEqual(keyPlaces[place] ?? []);
+    },
+  );
 
   it("has searched usage counts and their messages", () => {
     const searched = [...sources.values()].flat().map(({ name }) => name);
