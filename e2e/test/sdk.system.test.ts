@@ -6,6 +6,7 @@ import { awaitReady, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 import { describeAudienceStory } from "./sdk/audience-story.ts";
 import { describeExamples } from "./sdk/examples.ts";
+import { describeHaproxyStory } from "./sdk/haproxy-story.ts";
 import { describeTypedFlags } from "./sdk/typed-flags.ts";
 
 const clientCount = 4;
@@ -110,6 +111,8 @@ describe("given clients of the server SDK and two edges behind a gateway", () =>
       await system.nats.kill();
       await system.nats.start();
     }));
+
+  describe("a client behind HAProxy", () => describeHaproxyStory(() => ({ system })));
 
   it("polls when another client has the plan's only stream", async () => {
     const managementUrl = system.managements[0]?.url ?? "";
