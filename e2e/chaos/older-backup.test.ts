@@ -25,6 +25,7 @@ import {
   takeBaseBackup,
   useFlags,
 } from "../src/stories/restore-story.ts";
+import { beginTargetingStory } from "../src/stories/targeting-story.ts";
 import { beginWebhookStory, type WebhookStory } from "../src/stories/webhook-story.ts";
 import { withManager } from "../src/system/disturbances.ts";
 import {
@@ -75,6 +76,8 @@ describe.each(["keep running", "are stopped"])(
 
     it("makes every edge, stream, webhook and schedule agree with the restored database", async () => {
       const story = await beginWebhookStory(system, { name: "Restored", flags: 3 });
+      const targeting = await beginTargetingStory(system);
+      await targeting.awaitServed("created");
       const [changed, kept, deleted] = story.flags as [CreatedFlag, CreatedFlag, CreatedFlag];
       await story.flip({ times: 3, pauseMs: 0 }).ended;
       for (const flag of [kept, deleted]) await scheduleInAnHour(system, story, flag);
@@ -85,6 +88,8 @@ describe.each(["keep running", "are stopped"])(
 
       const laterKey = await changeAfterwards(system, story, { changed, deleted });
       await useFlags(system, story.tenant, { requests: sdkRequests, before: usedBefore });
+      await targeting.change();
+      await targeting.awaitServed("changed");
       await agree(system, story);
       const streams = await openStreams(system, story.tenant.clientKey);
       const laterStreams = await openStreams(system, laterKey);
@@ -103,6 +108,7 @@ describe.each(["keep running", "are stopped"])(
       for (const { url } of system.edges)
         expect((await call(`${url}/api/v1/sdk/flags`, { key: laterKey })).status).toBe(401);
       await Promise.all(laterStreams.map(({ ended }) => ended));
+      await targeting.awaitServed("created");
       await eventually(() => streams.every((stream) => valueIn(stream, changed) === true), {
         because: "open streams have the restored value",
       });

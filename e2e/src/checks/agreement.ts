@@ -1,4 +1,6 @@
 import {
+  type AudienceEvent,
+  checkAudienceEvent,
   checkFlagEvent,
   completeKey,
   type FlagEvent,
@@ -119,7 +121,8 @@ export async function faultsOfLog(sql: postgres.Sql, natsUrl: string): Promise<s
   const sequencesById = new Map<string, number[]>();
   const lastOfFlag = new Map<string, FlagEvent>();
   for (const { payload, sequence, subject } of stored) {
-    const checked = checkFlagEvent(payload);
+    const check = subject === audienceEventName ? checkAudienceEvent : checkFlagEvent;
+    const checked = check(payload);
     if (!checked.ok) {
       faults.push(`the event at ${sequence} does not fit its schema: ${checked.problem}`);
       continue;
@@ -127,6 +130,7 @@ export async function faultsOfLog(sql: postgres.Sql, natsUrl: string): Promise<s
     const event = checked.value;
     sequencesById.set(event.id, [...(sequencesById.get(event.id) ?? []), sequence]);
     if (event.event !== subject) faults.push(`${event.event} has the subject ${subject}`);
+    if (event.event === audienceEventName) continue;
     const before = lastOfFlag.get(event.flag.id);
     if (before !== undefined && !follows(event, before))
       faults.push(`at ${sequence}: version ${event.version} after ${before.version}`);
@@ -148,6 +152,8 @@ export async function faultsOfLog(sql: postgres.Sql, natsUrl: string): Promise<s
     faults.push(`the log holds ${sequencesById.size} events, the outbox ${written.length}`);
   return faults;
 }
+
+const audienceEventName: AudienceEvent["event"] = "audience.updated";
 
 function follows(event: FlagEvent, before: FlagEvent): boolean {
   if (event.timestamp <= before.timestamp) return false;
