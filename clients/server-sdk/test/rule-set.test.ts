@@ -106,8 +106,9 @@ describe("parsing a rule set", () => {
 
   test.each(excludingFlags)("sets a flag aside that would include a user by $part", (excluding) => {
     const withheld = { ...excluding.flag, version: 1, needs: needsWithout(excluding) };
-    const ruleSet = ruleSetOf({ good: on, withheld });
-    expect([...ruleSet.flags.keys()]).toEqual(["good"]);
+    const { flags, unsupported } = fullOf({ good: on, withheld });
+    expect([...flags.keys()]).toEqual(["good"]);
+    expect([...unsupported.keys()]).toEqual(["withheld"]);
   });
 
   test.each<[string, object]>([
