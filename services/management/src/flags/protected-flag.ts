@@ -87,7 +87,7 @@ export function patchOf(before: Content, after: Content): Partial<Content> & obj
   return Object.fromEntries(
     differingMembers(before, after).map((name) => [
       name,
-      after[name] ?? absent[name as keyof typeof absent],
+      after[name] === undefined ? absent[name as keyof typeof absent] : after[name],
     ]),
   );
 }

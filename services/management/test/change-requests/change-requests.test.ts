@@ -39,6 +39,34 @@ describe("a change of a protected environment", () => {
     });
   });
 
+  it("proposes null as the variation for all others, and keeps it in a rebase", async () => {
+    const { editor, byKey, production } = await given.reviewed();
+    const color = await byKey("POST", "/api/v1/flags", {
+      ...{ key: "color", name: "Color", value_type: "string" },
+      variations: ["blue", "red"].map((key) => ({ key, value: key })),
+    });
+    const { headers } = await editor.call(
+      `/api/v1/flags/${color.id}/environments/${production.id}`,
+      { method: "PATCH", body: { off_variation: null } },
+    );
+    const changes = [{ patch: { off_variation: null }, after: { off_variation: null } }];
+    const { body: draft } = await editor.call(headers.get("location") ?? "");
+    expect(draft.changes).toMatchObject(changes);
+    const { body: request } = await editor.call("/api/v1/change-requests", {
+      method: "POST",
+      body: {
+        title: "Without red",
+        changes: [
+          {
+            ...{ kind: "state", flag_id: color.id, environment_id: production.id },
+            patch: { off_variation: null },
+          },
+        ],
+      },
+    });
+    expect((await given.post(editor, request, "rebase")).body.changes).toMatchObject(changes);
+  });
+
   it("is opened as a request if the client prefers that", async () => {
     const { change } = await given.reviewed();
     const answer = await change({ enabled: true }, undefined, { prefer: "respond-async" });
