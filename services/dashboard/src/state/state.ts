@@ -17,6 +17,8 @@ type Member<Value> = {
   readonly differences: (before: Value, after: Value) => Difference[];
   /** Describes a value, one line for each fact. */
   readonly texts: (value: Value) => string[];
+  /** The value by which a request removes the member. Undefined: requests leave it out. */
+  readonly removal: undefined extends Value ? null | readonly [] | undefined : undefined;
 };
 
 /** The members of a state, the most important first. A member that the API adds does not compile until it is here. */
@@ -25,38 +27,50 @@ const members: { readonly [Name in keyof State]-?: Member<State[Name]> } = {
     label: "State",
     differences: (before, after) => changed("State", before ? "on" : "off", after ? "on" : "off"),
     texts: (enabled) => [enabled ? "On" : "Off"],
+    removal: undefined,
   },
   rollout_percentage: {
     label: "Percentage",
     differences: (before, after) => changed("Percentage", `${before} %`, `${after} %`),
     texts: (percentage) => [`Percentage of the flag: ${percentage} %`],
+    removal: undefined,
   },
-  targeting_rules: { label: "Rules", differences: ruleDifferences, texts: rulesTexts },
+  targeting_rules: {
+    label: "Rules",
+    differences: ruleDifferences,
+    texts: rulesTexts,
+    removal: undefined,
+  },
   requires: {
     label: "Required flags",
     differences: requirementDifferences,
     texts: (requires = []) => requires.map((each) => `Requires ${requirementText(each)}`),
+    removal: [],
   },
   bucket_by: {
     label: "Percentages by",
     differences: (before = "id", after = "id") => changed("Percentages by", before, after),
     texts: (attribute) => (attribute === undefined ? [] : [`Percentages by ${attribute}`]),
+    removal: null,
   },
   bucket_seed: {
     label: "Seed of percentages",
     differences: (before = "the flag's key", after = "the flag's key") =>
       changed("Seed of percentages", before, after),
     texts: (seed) => (seed === undefined ? [] : [`Seed of percentages: ${seed}`]),
+    removal: null,
   },
   serve: {
     label: "Served",
     differences: serveDifferences,
     texts: (serve) => (serve === undefined ? [] : [`Served: ${serveText(serve)}`]),
+    removal: undefined,
   },
   off_variation: {
     label: "All others get",
     differences: (before, after) => changed("All others get", offText(before), offText(after)),
     texts: (off) => (off === undefined ? [] : [`All others get ${offText(off)}`]),
+    removal: undefined,
   },
 };
 
@@ -101,16 +115,10 @@ export const isSameState = (one: State, other: State): boolean =>
 export const stateFrom = (values: Record<string, unknown> | null): State | undefined =>
   values !== null && "targeting_rules" in values ? stateIn(values as State) : undefined;
 
-/** Members that boolean flags lack. */
-const typedMembers: readonly MemberName[] = ["serve", "off_variation"];
-
-/** Returns the value that a member has in requests for its default. */
-const defaultOf = (name: MemberName) => (name === "requires" ? [] : null);
-
 /** Returns the request that sets members of a state to the values of another one. */
 export const requestFor = (state: State, names: readonly MemberName[] = memberNames) =>
   Object.fromEntries(
     names
-      .filter((name) => state[name] !== undefined || !typedMembers.includes(name))
-      .map((name) => [name, state[name] ?? defaultOf(name)]),
+      .map((name) => [name, state[name] === undefined ? memberOf(name).removal : state[name]])
+      .filter(([, value]) => value !== undefined),
   ) as UpdateFlagState;

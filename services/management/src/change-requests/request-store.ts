@@ -29,7 +29,7 @@ function ordered(change: DecidedChange): DecidedChange {
     return {
       ...change,
       ...{ before: stateOf(change.before), after: stateOf(change.after) },
-      patch: { ...stateOf(change.patch as object), ...nullsOf(change.patch) },
+      patch: stateOf(change.patch as object),
     } as DecidedChange;
   if (change.kind !== "audience") return change;
   const { patch, before } = change;
@@ -39,9 +39,6 @@ function ordered(change: DecidedChange): DecidedChange {
     before: { ...before, match: matchOf(before.match) },
   };
 }
-
-const nullsOf = (patch: object) =>
-  Object.fromEntries(Object.entries(patch).filter(([, value]) => value === null));
 
 /** A request of a project, or of any project for the operator. */
 export type RequestScope = { id: string; projectId: string | null };

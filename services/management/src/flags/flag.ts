@@ -89,6 +89,27 @@ export type Content = Omit<State, "targeting_rules"> & { targeting_rules: Checke
 export const differingMembers = (before: Content, after: Content): (keyof Content)[] =>
   stateMembers.filter((member) => !isDeepStrictEqual(before[member], after[member]));
 
+/** The value by which a request removes a member from a state. Undefined for a member that no request removes. */
+const removal: Readonly<Record<keyof Content, null | readonly [] | undefined>> = {
+  enabled: undefined,
+  rollout_percentage: undefined,
+  targeting_rules: undefined,
+  bucket_by: null,
+  bucket_seed: null,
+  serve: undefined,
+  off_variation: undefined,
+  requires: [],
+};
+
+/** Returns the members of a request that would change one content to another. */
+export const patchOf = (before: Content, after: Content): Partial<Content> & object =>
+  Object.fromEntries(
+    differingMembers(before, after).map((name) => [
+      name,
+      after[name] === undefined ? removal[name] : after[name],
+    ]),
+  );
+
 /** The state of a flag in one environment, as this service stores it. */
 export type StoredState = {
   flagId: string;
@@ -152,8 +173,8 @@ const idNames: ReadonlySet<unknown> = new Set(["id", "user_id", "targetingKey"])
 export type RequestedContent = WithCheckedRules<UpdateFlagState>;
 
 /**
- * Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. Null removes the attribute and the
- * seed of buckets, and an empty list the requirements. Returns a problem for what does not fit the flag. `parent` is the JSON pointer to the request.
+ * Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. Returns a problem for what does
+ * not fit the flag. `parent` is the JSON pointer to the request.
  */
 export function changedContent(
   flag: Pick<Flag, "valueType" | "variations">,
@@ -170,11 +191,10 @@ export function changedContent(
   const isTyped = flag.variations !== null;
   const resolved = resolveServe(content, requested, { isTyped, newId, parent });
   if (isProblem(resolved)) return resolved;
-  const changed = { ...content, ...requested, ...resolved };
-  for (const name of ["bucket_by", "bucket_seed"] as const)
-    if (changed[name] === null) delete changed[name];
-  if (changed.requires?.length === 0) delete changed.requires;
-  const stored = stateOf(changed as Content);
+  const kept = Object.entries({ ...content, ...requested, ...resolved }).filter(
+    ([name, value]) => !isDeepStrictEqual(value, removal[name as keyof Content]),
+  );
+  const stored = stateOf(Object.fromEntries(kept) as Content);
   return checkContentSize(stored, parent) ?? checkEntrySize(flag, [stored]) ?? stored;
 }
 

@@ -4,11 +4,11 @@ import type { Transaction } from "@halyard/postgres";
 import type { Proposal } from "../protection/proposal.ts";
 import { type Approval, approvalNeeded } from "../protection/protection.ts";
 import {
-  type Content,
   type Decision,
   differingMembers,
   type FlagEnvironment,
   type FlagInEnvironment,
+  patchOf,
   type StoredState,
   settingsOf,
 } from "./flag.ts";
@@ -79,15 +79,4 @@ function stateProposal(before: StoredState, after: StoredState): Proposal {
   const { flagId: flag_id, environmentId: environment_id, version: base_version } = before;
   const patch = patchOf(before.content, after.content);
   return { kind: "state", flag_id, environment_id, patch, base_version };
-}
-
-/** Returns the members of a request that would change one content to another. */
-export function patchOf(before: Content, after: Content): Partial<Content> & object {
-  const absent = { bucket_by: null, bucket_seed: null, requires: [] };
-  return Object.fromEntries(
-    differingMembers(before, after).map((name) => [
-      name,
-      after[name] === undefined ? absent[name as keyof typeof absent] : after[name],
-    ]),
-  );
 }
