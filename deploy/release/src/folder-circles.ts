@@ -12,7 +12,7 @@ type Circle = {
 };
 
 /** The imported folders of each folder, with one file that imports each of them. */
-type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
+export type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const relativeImport = /(?:from|import)\s*\(?\s*"(\.{1,2}\/[^"]+)"/g;
 
@@ -33,7 +33,7 @@ export function findCircles(sources: string): Circle[] {
   return circles;
 }
 
-function readFolderImports(sources: string): Map<string, Map<string, string>> {
+export function readFolderImports(sources: string): Map<string, Map<string, string>> {
   const imports = new Map<string, Map<string, string>>();
   for (const path of readdirSync(sources, { recursive: true, encoding: "utf8" })) {
     if (!/\.m?tsx?$/.test(path)) continue;
