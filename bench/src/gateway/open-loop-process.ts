@@ -7,7 +7,7 @@ import { quantile } from "../statistics.ts";
  * A load generator that sends requests at a fixed rate, whether responses have arrived or not. The latency of a request
  * counts from the moment at which it was due, so that waiting for a connection is included. It never sleeps.
  */
-export type OpenLoopOrder = {
+type OpenLoopOrder = {
   url: string;
   connections: number;
   perSecond: number;

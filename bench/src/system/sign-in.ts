@@ -4,8 +4,6 @@ import { callApi } from "./call-api.ts";
 import { operatorToken, publicUrl } from "./services.ts";
 import type { Tenant } from "./tenant.ts";
 
-export type SignedIn = Awaited<ReturnType<typeof signIn>>;
-
 /** Number of sign-ins. Each uses another address, because of the rate limit per address. */
 let signIns = 0;
 

@@ -24,7 +24,7 @@ export type Gateway = { app: App; drain: () => Promise<void>; close: () => Promi
  * a database report after 20 s that PostgreSQL is unavailable. Webhook dispatchers wait up to 30 s for the target of a
  * test. Edges respond from memory; a request waits there for at most 10 s.
  */
-export const answerWithinMs: Readonly<Record<Target, number>> = {
+const answerWithinMs: Readonly<Record<Target, number>> = {
   management: 25_000,
   scheduler: 25_000,
   "usage-metering": 25_000,

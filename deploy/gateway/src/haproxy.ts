@@ -38,7 +38,7 @@ export function haproxyConfiguration(servers: Readonly<Record<Target, Servers>>)
 }
 
 /** The processes of a service: their addresses, or the variable with a name that DNS resolves to all of them. */
-export type Servers =
+type Servers =
   | { addresses: readonly string[] }
   | { variable: string; preset: string; maxProcesses: number };
 

@@ -26,9 +26,9 @@ type ProxyOptions = {
 
 type ProxyParts = { logger: Logger; isTrustedPeer: (address: string) => boolean };
 
-export type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
+type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
 
-export type Proxy = {
+type Proxy = {
   createForward: (options: ProxyOptions) => Forward;
   /** Ends the open streams. */
   drain: () => Promise<void>;

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 
 /** A device with passkeys in one page, which agrees to everything. */
-export type VirtualAuthenticator = {
+type VirtualAuthenticator = {
   /** While it is not present, it answers no request. */
   setPresent(isPresent: boolean): Promise<void>;
 };

@@ -87,7 +87,7 @@ export const SessionEntry = z.object({
   ...Stamp,
 });
 
-export const PeopleTombstone = z.object({ deleted: z.literal(true), ...Stamp });
+const PeopleTombstone = z.object({ deleted: z.literal(true), ...Stamp });
 
 /** The last entry of a full write. Each full write has a new epoch. */
 export const PeopleComplete = z.object({
@@ -101,7 +101,7 @@ export const PeopleComplete = z.object({
 export type UserEntry = z.infer<typeof UserEntry>;
 export type GroupsEntry = z.infer<typeof GroupsEntry>;
 export type SessionEntry = z.infer<typeof SessionEntry>;
-export type PeopleTombstone = z.infer<typeof PeopleTombstone>;
+type PeopleTombstone = z.infer<typeof PeopleTombstone>;
 export type PeopleComplete = z.infer<typeof PeopleComplete>;
 export type PeopleValue = UserEntry | GroupsEntry | SessionEntry | PeopleTombstone;
 /** A role in a scope, in the form of an entry. */

@@ -5,7 +5,7 @@ import type { Range } from "./flag-state.ts";
 export type Allocation = ReadonlyMap<string, readonly Range[]>;
 
 /** A variation and its number of buckets. The numbers of all variations add up to 10,000. */
-export type Wanted = { variation: string; size: number };
+type Wanted = { variation: string; size: number };
 
 /**
  * Allocates all buckets so that the fewest users get another variation than before. A variation keeps its lowest buckets

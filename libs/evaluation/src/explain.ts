@@ -27,9 +27,9 @@ import { type Outcome, outcomes } from "./outcome.ts";
 import { noReferences } from "./references.ts";
 import { outcomeOf } from "./rollout.ts";
 
-export type ConditionTrace = ComparisonTrace | AudienceTrace | RequirementTrace;
+type ConditionTrace = ComparisonTrace | AudienceTrace | RequirementTrace;
 
-export type ComparisonTrace = {
+type ComparisonTrace = {
   attribute: string;
   operator: string;
   held: boolean;
@@ -37,7 +37,7 @@ export type ComparisonTrace = {
   obstacle?: Obstacle;
 };
 
-export type AudienceTrace = {
+type AudienceTrace = {
   audience: string;
   held: boolean;
   /** Whether the user is in the list. Absent for an audience without one. */
@@ -46,7 +46,7 @@ export type AudienceTrace = {
   alternatives: { matched: boolean; conditions: ComparisonTrace[] }[];
 };
 
-export type RequirementTrace = {
+type RequirementTrace = {
   flag: string;
   is: "on" | "off" | string[];
   held: boolean;

@@ -15,13 +15,9 @@ export type { CompiledAudience, CompiledFlag, Evaluation, References } from "./c
 export { contextOf, createContext, type EvaluationContext, emptyContext } from "./context.ts";
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
 export {
-  type AudienceTrace,
-  type ComparisonTrace,
-  type ConditionTrace,
   type Explanation,
   explain,
   explainInSteps,
-  type RequirementTrace,
 } from "./explain.ts";
 export {
   expectedPercentage,

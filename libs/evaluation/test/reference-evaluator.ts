@@ -141,7 +141,7 @@ const knownWords = ["audiences", "buckets", "lists", "match-case", "requires", "
 const knownTypes = ["boolean", "string", "number", "object"];
 
 /** Returns whether a flag counts as not found, because the reference evaluator does not know a part of it. */
-export function isUnknownByReference(flag: ResolvedState & { needs?: readonly string[] }): boolean {
+function isUnknownByReference(flag: ResolvedState & { needs?: readonly string[] }): boolean {
   const operators = flag.targeting_rules.flatMap(({ conditions }) => operatorsOf(conditions));
   return !(
     (flag.needs ?? []).every((word) => knownWords.includes(word)) &&

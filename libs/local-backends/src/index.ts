@@ -7,7 +7,7 @@ export {
 export { hasCode, readIfPresent, readLogTail, renameUnlessPresent } from "./files.ts";
 export { findFreePort, type PortState, portState } from "./free-port.ts";
 export { startGuardedServer } from "./guarded-server.ts";
-export { type LocalHaproxy, startLocalHaproxy } from "./local-haproxy.ts";
+export { startLocalHaproxy } from "./local-haproxy.ts";
 export { type LocalNats, startLocalNats } from "./local-nats.ts";
 export { type LocalPostgres, startLocalPostgres } from "./local-postgres.ts";
 export { isRunning } from "./running-processes.ts";

@@ -10,7 +10,7 @@ import { libraryVariables } from "./server-binaries.ts";
 import { HOST } from "./server-start.ts";
 import { StartError } from "./start-error.ts";
 
-export type LocalHaproxy = BackgroundProcess & { url: string; metricsUrl: string };
+type LocalHaproxy = BackgroundProcess & { url: string; metricsUrl: string };
 
 const pollIntervalMs = 20;
 

@@ -5,7 +5,7 @@ import { type KeyScope, type Role, type RouteContract, roles } from "@halyard/co
  * give at a place are computed in another way than in the product.
  */
 export type At = "environment" | "project" | "any environment" | "organization" | "anywhere";
-export type Row = [Role, At] | [Role, At, "recent"] | "everybody" | "closed";
+type Row = [Role, At] | [Role, At, "recent"] | "everybody" | "closed";
 
 export const table: Readonly<Record<string, Row>> = {
   sdkGetFlags: "closed",

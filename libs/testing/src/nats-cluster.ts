@@ -29,7 +29,7 @@ const size = 3;
 const nameOf = (at: number) => `nats-${at}`;
 
 /** Returns the port for the route of `from` to `to`, a server that accepts routes at `port`. */
-export type FindRoute = (route: { from: string; to: string; port: number }) => Promise<number>;
+type FindRoute = (route: { from: string; to: string; port: number }) => Promise<number>;
 
 export async function startNatsCluster(
   binary: string,

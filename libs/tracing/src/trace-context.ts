@@ -16,7 +16,7 @@ const maxTracestateLength = 512;
 
 const sampledFlag = 1;
 
-export type ParsedTraceparent = { traceId: string; spanId: string; flags: number };
+type ParsedTraceparent = { traceId: string; spanId: string; flags: number };
 
 export function parseTraceparent(text: unknown): ParsedTraceparent | undefined {
   if (typeof text !== "string" || text.length > maxTraceparentLength) return undefined;

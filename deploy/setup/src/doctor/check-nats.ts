@@ -11,7 +11,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { errors } from "@nats-io/transport-node";
 import { type Finding, findingsOf, judged, ok, problem, warning } from "./finding.ts";
 
-export type NatsChecks = { nats: NatsServers; replicas: number; version: string };
+type NatsChecks = { nats: NatsServers; replicas: number; version: string };
 
 /** Three reports of each process. */
 const listenMs = 3 * processStatuses.intervalMs;

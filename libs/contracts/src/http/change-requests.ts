@@ -13,7 +13,7 @@ import { defineRoute } from "./route.ts";
 
 /** Change requests: changes of protected environments, which other people approve before they are applied. */
 /** Maximum number of changes in a request. */
-export const maxRequestedChanges = 200;
+const maxRequestedChanges = 200;
 
 const BaseVersion = z
   .int()

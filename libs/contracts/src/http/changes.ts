@@ -5,7 +5,7 @@ import { ChangeType } from "./history.ts";
 import { defineRoute } from "./route.ts";
 
 /** Changes of an organization's users, which the audit logs of its projects contain too. */
-export const userActions = ["user_created", "user_changed", "user_deleted"] as const;
+const userActions = ["user_created", "user_changed", "user_deleted"] as const;
 
 const AuditedAction = z.enum([
   "created",

@@ -143,6 +143,3 @@ export function takesEnvironmentHeader(contract: Pick<RouteContract, "operationI
   const namesPlace = /:(?:organizationId|projectId|environmentId|envId)\b/.test(contract.path);
   return need !== undefined && need !== signedIn && !namesPlace;
 }
-
-/** The operations of the table, to compare it with the routes. */
-export const operationsForPeople: readonly string[] = Object.keys(needs);

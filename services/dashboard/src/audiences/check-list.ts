@@ -17,7 +17,7 @@ export type CheckedList = {
 };
 
 /** Limits of the API. */
-export const maxEntries = 1_000_000;
+const maxEntries = 1_000_000;
 export const maxFileBytes = 64 * 1024 * 1024;
 const maxEntryLength = 512;
 const maxRecordLength = 64 * 1024;

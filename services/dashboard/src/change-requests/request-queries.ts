@@ -16,7 +16,7 @@ const listRoute = "/api/v1/change-requests";
 const oneRoute = `${listRoute}/{requestId}` as const;
 
 /** The live changes mark all queries of this key as stale. */
-export const requestsKey = ["change-requests"];
+const requestsKey = ["change-requests"];
 const requestKey = (id: string) => [...requestsKey, "one", id];
 
 /** Reads the change requests with a status, the newest first. */

@@ -12,7 +12,7 @@ export const csvHeader = (): string =>
   `time,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id,signed_in_by${recordEnd}`;
 
 /** Names by ids. */
-export type CsvNames = {
+type CsvNames = {
   environments: ReadonlyMap<string, string>;
   keys: ReadonlyMap<string, string>;
 };

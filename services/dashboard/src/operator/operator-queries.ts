@@ -54,7 +54,7 @@ export function useProjects(organizationId: string) {
   );
 }
 
-export type ProjectPath = { organizationId: string; projectId: string };
+type ProjectPath = { organizationId: string; projectId: string };
 
 export const useProject = (path: ProjectPath) =>
   useFresh(["organization", path.organizationId, "projects", path.projectId], (api, signal) =>

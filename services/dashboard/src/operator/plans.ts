@@ -1,7 +1,7 @@
 import type { PlanLimits } from "../api/schema.d.ts";
 import { bytes, count } from "../ui/numbers.ts";
 
-export type LimitName = keyof PlanLimits;
+type LimitName = keyof PlanLimits;
 
 /** The limits of a plan, in display order. */
 export const limitLabels: Readonly<Record<LimitName, string>> = {

@@ -7,7 +7,7 @@ import styles from "./people.module.css";
 import type { OwnRoles } from "./people-queries.ts";
 
 /** A role with its scope, as the fields have it. */
-export type RoleDraft = {
+type RoleDraft = {
   role: Role;
   /** `organization`, or the id of a project. */
   where: string;
@@ -15,7 +15,7 @@ export type RoleDraft = {
   environments: readonly string[] | null;
 };
 
-export const organizationWide = "organization";
+const organizationWide = "organization";
 
 /** Returns the first choice: viewer in the whole organization, or in the first project where the person gives roles. */
 export function firstRole(own: OwnRoles): RoleDraft {

@@ -8,7 +8,7 @@ import type { Proposal } from "./proposal.ts";
 export const ProposeContext = createContext<((proposal: Proposal) => void) | undefined>(undefined);
 
 /** A change that is made immediately or proposed. */
-export type Change = {
+type Change = {
   /** The exception that the change is, if the protection has it. */
   exception?: Exception | undefined;
   make: () => void;

@@ -10,7 +10,7 @@ import type {
  */
 export type Serve = { variation: string } | { split: Share[] };
 
-export type Share = {
+type Share = {
   variation: string;
   /** Percentage with at most two decimals. */
   weight: number;

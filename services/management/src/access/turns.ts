@@ -5,7 +5,7 @@ import { createProblem, type Problem } from "@halyard/http";
  * request waits before its body is read, so it holds neither its body nor a database connection. After each turn the
  * organization rests for as long, so that its turns take at most half of the time.
  */
-export type Turns = {
+type Turns = {
   /** Waits for the turn of an organization. Returns the function that ends it, or the problem if too many wait. */
   take(organizationId: string): Promise<EndTurn> | EndTurn | Problem;
   /**

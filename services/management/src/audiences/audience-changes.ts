@@ -83,7 +83,7 @@ type ChangeRequest = {
 };
 
 /** A change of an audience. `approval` permits changes of audiences that protected environments use. */
-export type AudienceWrite = Pick<Change, keyof Write | keyof TimeAndIds | "context"> & {
+type AudienceWrite = Pick<Change, keyof Write | keyof TimeAndIds | "context"> & {
   approval?: Approval | undefined;
 };
 

@@ -26,7 +26,7 @@ import { partsAtPace } from "./paced-body.ts";
  * in one transaction at the end. The process keeps only the fingerprints, 8 bytes for each entry. The entries of an
  * upload that fails, or of a process that ends, are removed later.
  */
-export type Uploads = {
+type Uploads = {
   /** Takes one of the concurrent uploads for an organization. Returns the function that ends it. */
   begin(organizationId: string): (() => void) | Problem;
   /**

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { createProblem, type Problem } from "@halyard/http";
 
 /** A client must send each `bytes` while the process waits at most `withinMs` for them. */
-export type Pace = { bytes: number; withinMs: number };
+type Pace = { bytes: number; withinMs: number };
 
 const defaultPace: Pace = { bytes: 64 * 1024, withinMs: 10_000 };
 

@@ -116,7 +116,7 @@ export const isOpen = ({ status }: Pick<ChangeRequest, "status">) =>
   status === "open" || status === "approved";
 
 /** Returns the status with what has changed since the request was made. A draft is not reviewed, and does not become stale. */
-export const statusOf = (
+const statusOf = (
   request: Pick<ChangeRequest, "status">,
   { differences }: Pick<Standing, "differences">,
 ): ChangeRequestStatus => (isOpen(request) && differences.length > 0 ? "stale" : request.status);

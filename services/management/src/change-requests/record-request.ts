@@ -8,7 +8,7 @@ import { readPlace } from "./base.ts";
 import type { ChangeRequest } from "./change-request.ts";
 import { summarize } from "./describe-changes.ts";
 
-export type RequestAction = Extract<AuditedChange["action"], `change_request_${string}`>;
+type RequestAction = Extract<AuditedChange["action"], `change_request_${string}`>;
 
 /** Records a step of a change request in the audit log, and publishes its event. A new request has no request before. */
 export async function record(

@@ -38,7 +38,7 @@ export type RequestWrite = Change<KeyPrincipal>;
 export type RequestAndStanding = WithStanding & { place: Place };
 
 /** A request with proposals in place of its changes. */
-export type WithProposals<Body> = Omit<Body, "changes"> & { proposals: readonly Proposal[] };
+type WithProposals<Body> = Omit<Body, "changes"> & { proposals: readonly Proposal[] };
 
 /** Opens a request. */
 export async function openNew(
@@ -184,7 +184,7 @@ export async function editRequest(
   return settled;
 }
 
-export type EditWithoutChanges = Omit<UpdateChangeRequest, "changes"> & { proposals?: undefined };
+type EditWithoutChanges = Omit<UpdateChangeRequest, "changes"> & { proposals?: undefined };
 
 /** Opens a draft. An open request stays as it is. */
 export async function openDraft(

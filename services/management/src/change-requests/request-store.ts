@@ -41,7 +41,7 @@ function ordered(change: DecidedChange): DecidedChange {
 }
 
 /** A request of a project, or of any project for the operator. */
-export type RequestScope = { id: string; projectId: string | null };
+type RequestScope = { id: string; projectId: string | null };
 
 export async function findRequest(
   sql: Sql | Transaction,

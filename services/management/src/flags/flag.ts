@@ -159,7 +159,7 @@ export const initialContent: Content = {
  * Returns the content of a state that was never changed. A typed flag serves its first variation. Off is the last one
  * at this moment, so that a variation that is added later changes no value.
  */
-export function initialContentOf({ variations }: Pick<Flag, "variations">): Content {
+function initialContentOf({ variations }: Pick<Flag, "variations">): Content {
   const first = variations?.at(0);
   if (variations === null || first === undefined) return initialContent;
   const off = variations.length > 1 ? (variations.at(-1)?.key ?? null) : null;

@@ -9,7 +9,7 @@ type Content<Value> = Value extends unknown
   ? Omit<Value, "version" | "committed_at" | "signature">
   : never;
 
-export type PeopleContent = Content<PeopleValue>;
+type PeopleContent = Content<PeopleValue>;
 
 /** A new value of an entry. After `removableAt` it has no effect, and leaves the table and the bucket. */
 export type PeopleChange = {

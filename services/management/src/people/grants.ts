@@ -15,7 +15,7 @@ export type Grant = {
   createdAt: Date;
 };
 
-export type GrantSubject = { userId: string } | { group: string };
+type GrantSubject = { userId: string } | { group: string };
 
 /** A grant that is not stored yet. */
 export type NewGrant = Omit<Grant, "id" | "createdAt">;
@@ -27,7 +27,7 @@ export type RoleAt = (place: Place) => Role | undefined;
 export const roleOfOperator: RoleAt = () => "owner";
 
 /** Maximum number of grants of a user, and of all groups of an organization. Each set is one message of the broker. */
-export const maxGrants = 200;
+const maxGrants = 200;
 
 /** Reads the body of a request. Ids become lowercase, because roles are compared by text. */
 export function readGrant(

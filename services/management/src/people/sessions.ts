@@ -81,7 +81,7 @@ export async function beginSession(
 }
 
 /** Which sessions to end: one, all of a person, or those of a sign-in or an account at the provider. */
-export type WhichSessions =
+type WhichSessions =
   | { sessionId: string; personId?: string }
   | { personId: string }
   | { issuer: string; providerSession: string };
@@ -222,7 +222,7 @@ async function insertSession(tx: Transaction, session: Session): Promise<void> {
 }
 
 /** Returns the content of the entry of a session. */
-export function sessionContent(session: Session): PeopleChange["content"] & { kind: "session" } {
+function sessionContent(session: Session): PeopleChange["content"] & { kind: "session" } {
   return {
     kind: "session",
     session_id: session.id,

@@ -32,7 +32,7 @@ import { recordAdvanced, recordedStream, recordRebuilding, recordStream } from "
  * it again from the table, under a new epoch: after a deletion of the bucket, a restore of the database, or a crash
  * between sending and recording.
  */
-export type PeopleOptions = {
+type PeopleOptions = {
   sql: Sql;
   lease: Lease;
   broker: Broker;

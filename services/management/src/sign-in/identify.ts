@@ -6,7 +6,7 @@ import type { AdmissionSettings } from "./settings.ts";
  * subject alone identify an account. Its e-mail address counts only if it is verified, and only for unlinked users.
  * Otherwise the next owner of an address could take over the users of the previous one.
  */
-export type SignInDecision =
+type SignInDecision =
   | { refused: SignInRefusal }
   | {
       /** Null: the account is new, and so is its person. */

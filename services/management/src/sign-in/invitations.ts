@@ -32,7 +32,7 @@ import { linkPerson } from "./person-of-user.ts";
  * Invitations. The invited user gets the person who follows the link. Only a completed registration or acceptance uses
  * the link up. A user has at most one open invitation.
  */
-export type Invitation = { id: string; user: User; createdAt: Date; expiresAt: Date };
+type Invitation = { id: string; user: User; createdAt: Date; expiresAt: Date };
 
 const lifetimeMs = 24 * 60 * 60_000;
 

@@ -8,7 +8,7 @@ import { peopleAudit } from "../people/people-audit.ts";
 import { type CodePurpose, issueCode, takeCode } from "./one-time-codes.ts";
 
 /** The operator's links, which sign in a user once. The code is in the fragment, which browsers never send. */
-export type Link = { url: string; expiresAt: Date };
+type Link = { url: string; expiresAt: Date };
 
 const lifetimeMs = 5 * 60_000;
 
@@ -59,7 +59,7 @@ export async function takeUser(
   );
 }
 
-export type UserOfCode = { organization_id: string; user_id: string };
+type UserOfCode = { organization_id: string; user_id: string };
 
 export const invalidCode = createProblem(
   "NOT_FOUND_001",

@@ -9,7 +9,7 @@ export type CodePurpose = "link" | "invitation" | "oidc" | "passkey" | "logout_t
 
 const codeBytes = 32;
 
-export type NewCode = {
+type NewCode = {
   purpose: CodePurpose;
   content: Record<string, unknown>;
   expiresAt: Date;

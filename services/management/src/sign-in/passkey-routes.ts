@@ -34,7 +34,7 @@ import { type Started, startSession } from "./start-session.ts";
  * Routes of passkeys. A challenge is a one-time code: a response carries it, signed, and any response uses it up. It
  * belongs to one purpose, one session and one person.
  */
-export type PasskeyRoutesOptions = TimeAndIds & {
+type PasskeyRoutesOptions = TimeAndIds & {
   sql: Sql;
   writer: Writer;
   publicUrl: URL;

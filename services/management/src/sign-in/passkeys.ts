@@ -21,7 +21,7 @@ export type Passkey = {
 };
 
 /** A response that does not verify. `detail` is for the log. */
-export type Rejected = { rejected: "invalid_response"; detail: string };
+type Rejected = { rejected: "invalid_response"; detail: string };
 
 /** Time within which the person answers the browser's dialog. */
 const timeoutMs = 120_000;

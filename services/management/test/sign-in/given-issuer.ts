@@ -96,8 +96,6 @@ export async function givenIssuer() {
   };
 }
 
-export type Issuer = Awaited<ReturnType<typeof givenIssuer>>;
-
 function metadataOf(url: string, changes: Record<string, unknown>): Record<string, unknown> {
   return {
     issuer: url,

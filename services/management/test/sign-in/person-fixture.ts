@@ -136,5 +136,3 @@ export async function openPeople(
 
 /** `origin` is the one of this installation unless it is null: then the browser sends none. */
 type Sent = { method?: string; body?: unknown; origin?: string | null };
-
-export type People = Awaited<ReturnType<typeof openPeople>>;

@@ -7,7 +7,7 @@ import { type FlagKeys, joinTemplates } from "./flag-keys.ts";
  * body are kept, and only the texts that differ are overwritten (`npm run bench -- targeting`, OFREP). Texts of
  * any length, such as those of typed flags, replace those at their positions.
  */
-export type FlagBodies = (
+type FlagBodies = (
   /** The number of the text of each flag. */
   numbers: Uint8Array,
   own: OwnTexts,

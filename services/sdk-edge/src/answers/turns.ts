@@ -2,7 +2,7 @@
  * Does work of many organizations, one piece at a time. After each piece it is the next organization's turn, so a short
  * preparation of one never waits for a long preparation of another.
  */
-export type Turns = {
+type Turns = {
   /** Resolves with the result of the work. */
   take<T>(organizationId: string, work: () => Promise<T>): Promise<T>;
 };

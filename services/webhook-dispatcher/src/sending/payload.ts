@@ -19,7 +19,7 @@ export type ShownFlagEvent = Omit<FlagEvent, Hidden>;
 export type ShownAudienceEvent = Omit<AudienceEvent, Hidden>;
 export type ShownChangeRequestEvent = Omit<ChangeRequestEvent, Exclude<Hidden, "cause">>;
 export type ShownProtectionEvent = Omit<ProtectionEvent, Hidden>;
-export type ShownEvent =
+type ShownEvent =
   | ShownFlagEvent
   | ShownAudienceEvent
   | ShownChangeRequestEvent
