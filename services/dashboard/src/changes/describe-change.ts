@@ -1,8 +1,14 @@
 import type { AuditedChange } from "../api/schema.d.ts";
 import { isSameSetting, settingLabels } from "../flags/flag-settings.ts";
-import { type Difference, requirementsLabel } from "../state/difference.ts";
+import type { Difference } from "../state/difference.ts";
 import { serveText } from "../state/serve.ts";
-import { labelOf, stateDifferences, stateFrom } from "../state/state.ts";
+import {
+  differingMembers,
+  type MemberName,
+  memberNames,
+  stateDifferences,
+  stateFrom,
+} from "../state/state.ts";
 import { joined } from "../state/words.ts";
 import { localTime } from "../ui/dates.ts";
 
@@ -160,22 +166,25 @@ function stateWords(change: AuditedChange, flag: string, where: string): Words {
   }
   if (before.rollout_percentage !== after.rollout_percentage)
     return ["set the percentage of", flag, `to ${rollout}${where}`];
-  const differences = stateDifferences(before, after);
-  const served = differences.filter(({ label }) => label === servedLabel);
-  if (after.serve !== undefined && served.length > 0 && differences.length === 1)
+  const changed = differingMembers(before, after, memberNames);
+  if (after.serve !== undefined && changed.length === 1 && changed[0] === "serve")
     return ["set the values of", flag, `to ${serveText(after.serve)}${where}`];
-  if (differences.some(({ label }) => valueLabels.includes(label)))
-    return ["changed the values of", flag, where];
-  if (differences.length > 0 && differences.every(({ label }) => label === requirementsLabel))
-    return ["changed the required flags of", flag, where];
-  if (differences.some(({ label }) => bucketLabels.includes(label)))
-    return ["changed the buckets of", flag, where];
-  return rulesWords(differences, flag, where);
+  const named = Object.entries(nouns).find(([name]) => changed.includes(name as MemberName));
+  const noun = named?.[1] ?? "rules";
+  return noun === "rules"
+    ? rulesWords(stateDifferences(before, after), flag, where)
+    : [`changed the ${noun} of`, flag, where];
 }
 
-const servedLabel = labelOf("serve");
-const valueLabels = [servedLabel, labelOf("off_variation")];
-const bucketLabels = [labelOf("bucket_by"), labelOf("bucket_seed")];
+/** What a change of members is called. The first member that differs names it. */
+const nouns: Readonly<Record<Exclude<MemberName, "enabled" | "rollout_percentage">, string>> = {
+  serve: "values",
+  off_variation: "values",
+  bucket_by: "buckets",
+  bucket_seed: "buckets",
+  targeting_rules: "rules",
+  requires: "required flags",
+};
 
 function rulesWords(differences: readonly Difference[], flag: string, where: string): Words {
   const [first] = differences;

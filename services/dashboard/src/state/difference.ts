@@ -137,10 +137,7 @@ function partsOf({ before: { rule: before }, after: { rule: after } }: Pair): Di
 export const requirementDifferences = (
   before: readonly Requirement[] = [],
   after: readonly Requirement[] = [],
-): Difference[] => conditionDifferences(before, after, requirementsLabel);
-
-/** The label of differences of required flags. */
-export const requirementsLabel = "Required flag";
+): Difference[] => conditionDifferences(before, after, "Required flag");
 
 /** Compares values and not their texts, because the text of a long list omits items. */
 function conditionDifferences(
