@@ -176,7 +176,7 @@ function stateWords(change: AuditedChange, flag: string, where: string): Words {
     : [`changed the ${noun} of`, flag, where];
 }
 
-/** What a change of members is called. The first member that differs names it. */
+/** Nouns for changes of members. The first member that differs supplies the noun. */
 const nouns: Readonly<Record<Exclude<MemberName, "enabled" | "rollout_percentage">, string>> = {
   serve: "values",
   off_variation: "values",

@@ -17,7 +17,7 @@ type Member<Value> = {
   readonly differences: (before: Value, after: Value) => Difference[];
   /** Describes a value, one line for each fact. */
   readonly texts: (value: Value) => string[];
-  /** The value by which a request removes the member. Undefined: requests leave it out. */
+  /** Value in a request that removes the member. Undefined: requests leave the member out. */
   readonly removal: undefined extends Value ? null | readonly [] | undefined : undefined;
 };
 

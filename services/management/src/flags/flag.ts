@@ -89,7 +89,7 @@ export type Content = Omit<State, "targeting_rules"> & { targeting_rules: Checke
 export const differingMembers = (before: Content, after: Content): (keyof Content)[] =>
   stateMembers.filter((member) => !isDeepStrictEqual(before[member], after[member]));
 
-/** The value by which a request removes a member from a state. Undefined for a member that no request removes. */
+/** Values in a request that remove a member from a state. Undefined: no request removes the member. */
 const removal: Readonly<Record<keyof Content, null | readonly [] | undefined>> = {
   enabled: undefined,
   rollout_percentage: undefined,
