@@ -5,7 +5,7 @@ import type { State } from "../state/flag-state.ts";
 import type { ListedFlag } from "./flag-search.ts";
 import { useReadersWarning, useTurnOnWarning } from "./use-readers-warning.ts";
 
-/** What a change in an environment also affects: SDKs that do not support it, and flags that turn off too. */
+/** Warnings before a change in an environment: about SDKs that do not support it, and flags that turn off too. */
 
 /** Returns a function that warns before a flag gets another state. */
 export function useStateWarning(environment: Environment) {

@@ -31,7 +31,7 @@ export async function awaitSignedIn(joinedId?: string): Promise<SignedIn | undef
   return signedIn;
 }
 
-/** Opens a page as the person who has just signed in, or joined an organization. */
+/** Opens a page after a sign-in, or after a person joined an organization. */
 export async function enter(path: string, joinedId?: string): Promise<void> {
   const signedIn = await awaitSignedIn(joinedId);
   if (signedIn !== undefined) {

@@ -51,7 +51,7 @@ type ProviderProps = {
   isDisabled?: boolean;
 };
 
-/** Lead to the identity provider. It would sign in the same account again, unless the person asks for another one. */
+/** Links to the identity provider. Without the second one, the provider signs in the same account again. */
 export function ProviderButtons({ returnTo, isDisabled = false }: ProviderProps) {
   return (
     <>

@@ -140,7 +140,7 @@ function usersText(conditions: readonly Condition[]): string {
 export const countedBy = (attribute: string | undefined): string =>
   attribute === undefined ? "" : `, by ${quoted(attribute)}`;
 
-/** Names the users who have no value by which splits count, and so get no part of one. */
+/** Names the users without an attribute. A split by this attribute has no part for these users. */
 export const withoutText = (attribute: string): string => `users without ${quoted(attribute)}`;
 
 type Outcome = Pick<TargetingRule, "value" | "rollout_percentage">;
