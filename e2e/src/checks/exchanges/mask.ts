@@ -29,6 +29,7 @@ const varying: readonly [RegExp, string][] = [
   [/\b(r|t)=\d+/g, "$1=<number>"],
   [/^(retry-after: )\d+$/gim, "$1<seconds>"],
   [/^(x-service-delivery|webhook-timestamp): .*$/gim, "$1: <varying>"],
+  [/^(user-agent: Halyard\/)\d+\.\d+\.\d+$/gim, "$1<version>"],
   [/^(x-request-id: )(?!mine$).*$/gim, "$1<request id>"],
   [/("next_cursor":)"[\w-]+"/g, '$1"<cursor>"'],
   [/(\\+x)[0-9a-f]{16,}/g, "$1<bytes>"],
