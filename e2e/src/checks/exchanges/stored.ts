@@ -1,4 +1,4 @@
-import { flagEventsStream, quotaBucket, snapshotBucket } from "@halyard/contracts";
+import { flagEventsStream, quotaBucket, snapshotBucket, usageStream } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -14,10 +14,13 @@ const countedRequests = 53;
 async function awaitCounted(natsUrl: string): Promise<void> {
   const counted = async () => {
     const entries = await readAll(natsUrl, quotaBucket.streamName);
-    return entries.map(({ payload }) => (payload as { requests: number }).requests);
+    const published = entries.map(({ payload }) => (payload as { requests: number }).requests);
+    // Shows in a failure whether the edge has not sent its counts, or whether they are not counted.
+    const waiting = (await readAll(natsUrl, usageStream.name)).length;
+    return { published, waiting };
   };
   await eventually(counted, {
-    until: (requests) => requests.includes(countedRequests),
+    until: ({ published }) => published.includes(countedRequests),
     because: "every request is counted",
   });
 }
