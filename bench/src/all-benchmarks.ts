@@ -29,6 +29,7 @@ import { sdkStreamsBenchmark } from "./sdk/sdk-streams-benchmark.ts";
 import { streamsBenchmark } from "./streams/streams-benchmark.ts";
 import { twoEdgesBenchmark } from "./streams/two-edges-benchmark.ts";
 import { targetingBenchmark } from "./targeting/targeting-benchmark.ts";
+import { tracingBenchmark } from "./tracing/tracing-benchmark.ts";
 import { usageBenchmark } from "./usage/usage-benchmark.ts";
 import { webhooksBenchmark } from "./webhooks/webhooks-benchmark.ts";
 
@@ -50,7 +51,8 @@ export const allBenchmarks: readonly Benchmark[] = [
     schedulesBenchmark,
     webhooksBenchmark,
   ],
-  ...[usageBenchmark, audiencesBenchmark, peopleBenchmark, requestsBenchmark, dashboardBenchmark],
+  ...[usageBenchmark, tracingBenchmark, audiencesBenchmark, peopleBenchmark],
+  ...[requestsBenchmark, dashboardBenchmark],
   ...[edgeFlagsCurve, entriesCurve, startUnderWritesCurve, fullReadsCurve, rebuildCurve],
   ...[addedEnvironmentCurve, deletedProjectCurve, flagListCurve, environmentsCurve, keysCurve],
   ...[recordsCurve, edgesCurve, streamsCurve, webhooksCurve],
