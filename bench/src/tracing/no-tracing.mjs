@@ -1,4 +1,4 @@
-/** Stands for `@halyard/tracing` in an edge that has no code for traces. Plain JavaScript, because services start stripped. */
+/** Replaces `@halyard/tracing` in an edge without code for traces. Services start stripped, so this is plain JavaScript. */
 const nothing = () => undefined;
 
 export const startMessaging = nothing;

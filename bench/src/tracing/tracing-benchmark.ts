@@ -11,7 +11,7 @@ export const tracingBenchmark: Benchmark = {
   pinned: true,
   summary: "cost of a request for traces that are off, vs. an edge without the code for traces",
   method:
-    "An edge without an endpoint for traces, compared with an edge in which constant functions replace `@halyard/tracing`, on the same core in turn. `200` and `304` are the cheapest responses, so that an added cost weighs most.",
+    "An edge without an endpoint for traces is compared with one in which constant functions replace `@halyard/tracing`. Both take turns on the same core. `200` and `304` are the cheapest responses, so that an added cost weighs most.",
   run,
 };
 

@@ -66,7 +66,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
     });
   }
 
-  /** Returns the status of the response, or the reason for which there is none. */
+  /** Returns the status of the response, or why there is none. */
   async function createFlag(key: string): Promise<number | string> {
     const answer = ask("/api/v1/flags", keys.server, { key, name: key, enabled: true });
     return answer.then(

@@ -166,6 +166,7 @@ describe("given JetStream without a limit", () => {
 describe("given a NATS server", () => {
   it.each([
     ["2.8.4", 1, "problem"],
+    ["2.9.9", 1, "problem"],
     ["2.9.10", 1, "ok"],
     ["2.9.10", 3, "warning"],
     ["2.10.29", 3, "warning"],

@@ -35,7 +35,11 @@ function OpenedLink({ opened }: { opened: OneTimeCode }) {
 function CurrentSession() {
   const { current, isReady } = useSessions();
   if (!isReady) return <Restoring />;
-  if (current !== undefined) return <SessionPages key={current.token} session={current} />;
+  if (current !== undefined) {
+    // Another person begins with new pages, so that nobody saves what somebody else entered.
+    const userId = current.kind === "server_key" ? current.me.user.id : "";
+    return <SessionPages key={`${current.token} ${userId}`} session={current} />;
+  }
   return <SignInPage />;
 }
 

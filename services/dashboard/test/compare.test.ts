@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { patiently } from "../src/api/patiently.ts";
 import { ApiProblem } from "../src/api/problem.ts";
 import {
   type Comparison,
@@ -8,7 +9,6 @@ import {
 } from "../src/compare/compare-flags.ts";
 import { choosePair } from "../src/compare/compare-search.ts";
 import { planCopy, summaryOfCopy } from "../src/compare/plan-copy.ts";
-import { patiently } from "../src/compare/run-pool.ts";
 import type { ListedFlag, ListedState } from "../src/flags/flag-search.ts";
 import type { FlagState, TargetingRule } from "../src/state/flag-state.ts";
 

@@ -18,10 +18,10 @@ const listenMs = 3 * processStatuses.intervalMs;
 /** No stream has this subject, so a server that lets the doctor publish stores nothing. */
 const forbiddenSubject = "halyard.doctor.probe";
 
-type Version = { major: number; minor: number };
-const oldest: Version = { major: 2, minor: 9 };
+type Version = readonly [major: number, minor: number, patch: number];
+const oldest: Version = [2, 9, 10];
 /** Older servers have bugs in replicated streams, which docs/deployment.md names. */
-const oldestForReplicas: Version = { major: 2, minor: 11 };
+const oldestForReplicas: Version = [2, 11, 0];
 
 /** Checks NATS, its streams, and the processes that report through it, with the doctor's user. */
 export function checkNats({ nats, replicas, version }: NatsChecks): Promise<Finding[]> {
@@ -70,8 +70,9 @@ export function judgeServer({
 }
 
 function isFrom(wanted: Version, version: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major > wanted.major || (major === wanted.major && minor >= wanted.minor);
+  const found = version.split(".").map((part) => Number.parseInt(part, 10) || 0);
+  const differs = wanted.findIndex((part, index) => part !== found[index]);
+  return differs === -1 || (found[differs] ?? 0) > (wanted[differs] ?? 0);
 }
 
 async function checkRights(connection: NatsConnection): Promise<Finding> {

@@ -1,10 +1,5 @@
-import { isRateLimited } from "../api/problem.ts";
-
 /** Requests that are sent at the same time. */
 const concurrency = 6;
-/** Longest wait that the rate limit may ask for. */
-const maxWaitMs = 10_000;
-const maxWaits = 5;
 
 /** Runs a task for each item, a few at a time. It stops at the first error, and when the signal is aborted. */
 export async function runPool<Item>(
@@ -20,18 +15,4 @@ export async function runPool<Item>(
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work));
-}
-
-/** Repeats a request after the time that a rate limit names. */
-export async function patiently<T>(request: () => Promise<T>): Promise<T> {
-  for (let waits = 0; ; waits++) {
-    try {
-      return await request();
-    } catch (error) {
-      if (!isRateLimited(error) || waits === maxWaits) throw error;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      setTimeout(resolve, Math.min(maxWaitMs, error.retryAfter * 1_000));
-      await promise;
-    }
-  }
 }

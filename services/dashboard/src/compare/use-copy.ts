@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { type Api, unwrap } from "../api/client.ts";
+import { patiently } from "../api/patiently.ts";
 import { adviceFor, ConnectionLost, isEditConflict, isTemporary } from "../api/problem.ts";
 import type { Environment } from "../api/schema.d.ts";
 import { invalidateList } from "../flags/flag-queries.ts";
@@ -9,7 +10,7 @@ import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useStateWarning } from "../flags/use-change-warning.ts";
 import { useKeySession } from "../session/session.tsx";
 import type { CopiedFlag, CopyOutcome, PlannedCopy } from "./plan-copy.ts";
-import { patiently, runPool } from "./run-pool.ts";
+import { runPool } from "./run-pool.ts";
 
 export type Pair = { from: Environment; to: Environment };
 

@@ -1,12 +1,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useState } from "react";
 import { type Api, unwrap } from "../api/client.ts";
+import { patiently } from "../api/patiently.ts";
 import type { ListedFlag, ListedState } from "../flags/flag-search.ts";
 import { stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
 import type { TargetingRule } from "../state/flag-state.ts";
 import type { RulesOf } from "./compare-flags.ts";
-import { patiently, runPool } from "./run-pool.ts";
+import { runPool } from "./run-pool.ts";
 
 type Wanted = { flag: ListedFlag; state: ListedState };
 type Known = ReadonlyMap<string, readonly TargetingRule[]>;

@@ -80,7 +80,7 @@ const overlaps = [
 export const overlapsFor = (isInUse: boolean) =>
   overlaps.filter(({ seconds }) => !isInUse || seconds > 0);
 
-/** Time before the end of a key or a session from which the pages warn. It is enough to finish and save an edit. */
+/** The pages warn this long before a key or a session ends. It is enough to finish and save an edit. */
 const warnBeforeMs = 10 * 60_000;
 
 /** Returns whether a key or a session ends soon. The API rejects one that has ended, which needs no warning. */

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { unwrap } from "../api/client.ts";
+import { patiently } from "../api/patiently.ts";
 import type { Environment } from "../api/schema.d.ts";
 import { type KeySession, useKeySession } from "../session/session.tsx";
 import { useKeyQuery } from "../session/use-key-query.ts";
@@ -12,7 +13,8 @@ const keyOf = ({ key }: FlagName) => ["dependents", key];
 
 function readDependents({ api }: Pick<KeySession, "api">, id: string, signal: AbortSignal) {
   const params = { path: { id } };
-  return unwrap(api.GET("/api/v1/flags/{id}/dependents", { params, signal }));
+  // A copy of many flags reads them for each flag that it switches.
+  return patiently(() => unwrap(api.GET("/api/v1/flags/{id}/dependents", { params, signal })));
 }
 
 /** Reads the flags that require a flag, directly or through others, in every environment that the key can read. */

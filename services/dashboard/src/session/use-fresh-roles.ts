@@ -51,12 +51,20 @@ async function readAgain(
   setStored((all) => ({ ...all, tokens: [...new Set([...all.tokens, ...added])] }));
 }
 
-/** Keeps the client of a session, because requests of its pages are under way, unless its environment is another. */
-function mergeSessions(all: readonly KeySession[], fresh: readonly KeySession[]): KeySession[] {
+/**
+ * Keeps the client of a session, because requests of its pages are under way, unless its environment or its person is
+ * another.
+ */
+export function mergeSessions(
+  all: readonly KeySession[],
+  fresh: readonly KeySession[],
+): KeySession[] {
   const known = all.map((session) => {
     const found = fresh.find(({ token }) => token === session.token);
     if (found === undefined) return session;
-    const isSame = found.me.key.environment_id === session.me.key.environment_id;
+    const isSame =
+      found.me.key.environment_id === session.me.key.environment_id &&
+      found.me.user.id === session.me.user.id;
     return isSame ? { ...session, me: found.me } : found;
   });
   const isKnown = ({ token }: KeySession) => all.some((session) => session.token === token);

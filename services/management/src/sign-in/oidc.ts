@@ -87,7 +87,7 @@ export function createProvider(
           nonce: attempt.nonce,
           code_challenge: await client.calculatePKCECodeChallenge(attempt.codeVerifier),
           code_challenge_method: "S256",
-          ...(choosesAccount && { prompt: accountPrompt(metadata) }),
+          ...(choosesAccount && accountPrompt(metadata)),
           ...(attempt.isConfirmation && { prompt: "login", max_age: "0" }),
         });
       }),
@@ -128,9 +128,10 @@ export function createProvider(
 }
 
 /** A provider without a choice among accounts shows its login, at which the person can enter another one. */
-function accountPrompt({ prompt_values_supported: known }: client.ServerMetadata): string {
-  const choice = "select_account";
-  return !Array.isArray(known) || known.includes(choice) ? choice : "login";
+function accountPrompt({ prompt_values_supported: known }: client.ServerMetadata) {
+  const prompts = ["select_account", "login"];
+  const prompt = Array.isArray(known) ? prompts.find((each) => known.includes(each)) : prompts[0];
+  return prompt === undefined ? {} : { prompt };
 }
 
 const invalidResponse: ProviderFailure = { refused: "invalid_response" };

@@ -16,7 +16,7 @@ const explain = async (flag: { id: string }, body: object) => {
   return (await management.call(path, { method: "POST", key: project.serverKey, body })).body;
 };
 
-/** Returns the first of many users for whom this holds. */
+/** Returns the first of many users who meet a condition. */
 function userWhere(holds: (user: string) => boolean): string {
   for (let number = 0; ; number += 1) if (holds(`user-${number}`)) return `user-${number}`;
 }

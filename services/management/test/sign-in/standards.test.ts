@@ -219,6 +219,7 @@ describe("Basic 2.1.1.1 and 2.4 (Core 3.1.2.1 and 5.4): the request", () => {
     ["a choice among accounts", "select_account", undefined, "select_account"],
     ["it from a provider that lists it", "select_account", ["select_account"], "select_account"],
     ["a login from a provider that lists others", "select_account", ["none", "login"], "login"],
+    ["nothing from a provider that lists neither", "select_account", ["none"], null],
     ["no other prompt of a link", "none", undefined, null],
   ])("requests %s", async (_, prompt, supported, requested) => {
     issuer.state.metadata = { prompt_values_supported: supported };
